@@ -70,6 +70,11 @@ impl ProgramProcess {
     /// If the process does not exist or may not be read. The error says which.
     pub fn attach(id: i32, options: &ProgramOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
+        if matches!(options.threads, SampledThreads::HoldingGil | SampledThreads::InException) {
+            let mode = options.threads.mode();
+            let what = format!("unsupported mode {mode}: expected an interpreter, or the mode wall or cpu");
+            return Err(Error::Unsupported(what));
+        }
         let settings = NativeSettings {
             frames: NativeFrames::Anytime,
             depth: options.depth,

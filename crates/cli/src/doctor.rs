@@ -238,9 +238,12 @@ fn python_finding(id: i32) -> Diagnosis {
 fn php_findings(id: i32) -> Vec<Diagnosis> {
     let php = match PhpProcess::attach_when_ready(id, &PhpOptions::default()) {
         Ok(php) => php,
-        Err(error) => {
-            return vec![Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];
+        Err(error) if error.is_other_program() => {
+            let what =
+                format!("process {id} runs neither PHP nor Python: record -p {id} samples its native stacks");
+            return vec![Diagnosis::good(what)];
         }
+        Err(error) => return vec![Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)],
     };
     let mut findings = vec![Diagnosis::good(format!("process {id} runs {}", php.identity()))];
     if php.identity().threads == ThreadModel::Many {
