@@ -163,7 +163,8 @@ fn code_that_a_program_makes_has_its_name_and_its_callers() {
     drop(std::fs::remove_file(format!("/tmp/perf-{}.map", busy.0.id())));
     assert!(functions.with("made_loop") * 10 > functions.stacks.len() * 8, "{sampler}");
     let made = functions.stacks.iter().filter(|stack| stack.iter().any(|name| name == "made_loop"));
-    let joined = made.filter(|stack| ["calls_made", "main"].iter().all(|name| stack.iter().any(|known| known == name)));
+    let joined = made
+        .filter(|stack| ["calls_made", "main"].iter().all(|name| stack.iter().any(|known| known == name)));
     assert!(joined.count() * 10 > functions.with("made_loop") * 9, "{sampler}: {:?}", statistics.native);
     assert!(statistics.native.searched > 0, "{sampler}: {:?}", statistics.native);
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+    Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StringId, Tables, Thread,
+    ThreadNames, ValueType,
 };
 use hashbrown::HashMap;
 

@@ -94,7 +94,9 @@ impl<'t> DocumentSymbols<'t> {
         let NativeModule { build_id, start, end, path } = module;
         let (file, build_id) = (self.text(path), self.text(build_id));
         let mut message = Message::default();
-        message.number(KEYS.field(mapping::MEMORY_START), *start).number(KEYS.field(mapping::MEMORY_LIMIT), *end);
+        message
+            .number(KEYS.field(mapping::MEMORY_START), *start)
+            .number(KEYS.field(mapping::MEMORY_LIMIT), *end);
         message.number(KEYS.field(mapping::FILE_OFFSET), *start).number(KEYS.field(mapping::FILENAME), file);
         message.number(own::BUILD_ID, build_id);
         u64::from(self.entries.mappings.number(message.as_bytes()))
