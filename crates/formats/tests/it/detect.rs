@@ -152,8 +152,8 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
         callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jsonl,
-        legacy_pprof, otlp, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt, speedscope,
-        stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
+        legacy_pprof, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt,
+        speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -183,6 +183,7 @@ fn each_format_goes_by_one_name() {
         (Format::FlameGraph, flamegraph::NAME),
         (Format::Perfetto, perfetto::NAME),
         (Format::ChromeTrace, chrome_trace::NAME),
+        (Format::Parquet, parquet::NAME),
     ];
     assert_eq!(names.map(|(format, _)| format), Format::ALL);
     for (format, name) in names {

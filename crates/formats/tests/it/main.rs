@@ -23,6 +23,7 @@ mod legacy_pprof;
 mod memory;
 mod names;
 mod otlp;
+mod parquet;
 mod perf_data;
 mod perf_script;
 mod phpspy;
