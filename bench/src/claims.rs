@@ -8,7 +8,7 @@ use super::inputs::Traces;
 use super::traces::Trace;
 use super::{
     Bench, Claim, allocations, capture, conversion, damage, databases, decoding, events, explore, heap,
-    heap_walk, lake, lanes, share, starting, symbols, tachyon, text, writing,
+    heap_walk, lake, lanes, recordings, share, starting, symbols, tachyon, text, writing,
 };
 
 fn traces(bench: &Bench) -> Result<Traces> {
@@ -49,6 +49,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(allocations::claims(bench)?);
     claims.extend(lake::claims(bench)?);
     claims.extend(symbols::claims(bench)?);
+    claims.extend(recordings::claims(bench)?);
     claims.push(starting::claim(bench));
     Ok(claims)
 }

@@ -22,6 +22,7 @@ mod measure;
 mod mixes;
 mod python;
 mod recording;
+mod recordings;
 mod references;
 mod report;
 mod share;

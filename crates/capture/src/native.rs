@@ -118,6 +118,45 @@ impl NativeSampler {
         Ok(())
     }
 
+    /// The stack of a sample that the system took of a thread that runs on: the frames in the kernel, and those of the program by its
+    /// registers and the copy of its stack. Also whether that copy was too short.
+    pub(crate) fn taken(
+        &mut self,
+        process: &mut Process,
+        kernel: &[u64],
+        registers: Option<Registers>,
+        copy: &[u8],
+        tables: &mut Tables,
+    ) -> Result<(Look, bool), Error> {
+        self.all.clear();
+        for &address in kernel {
+            self.all.push(self.names.raw(process, address, tables)?);
+        }
+        let mut is_short = false;
+        if let Some(registers) = registers {
+            self.unwinder.unwind_given(process, registers, copy, &mut self.stack)?;
+            is_short = self.stack.end == StackEnd::Cut;
+            self.count(Joining::Whole { calls: 0 }, 0);
+            for frame in &self.stack.frames {
+                self.all.push(self.names.raw(process, frame.address, tables)?);
+            }
+        }
+        let look = self.intern(tables)?;
+        self.refresh_mappings(process)?;
+        Ok((look.unwrap_or(Look::Idle), is_short))
+    }
+
+    /// Counts samples that the system has lost.
+    pub(crate) fn count_lost(&mut self, samples: u64) {
+        self.counts.lost += samples;
+    }
+
+    /// Forgets the code of the process: its mappings have changed.
+    pub(crate) fn forget_code(&mut self) {
+        self.unwinder.forget();
+        self.names.forget_modules();
+    }
+
     /// The print of the stack unwound last, if it can be compared later.
     pub(crate) fn print(&self) -> Option<StackPrint> {
         self.unwinder.print(&self.stack)
@@ -215,8 +254,7 @@ impl NativeSampler {
         if self.unwinder.met_unknown_code() && self.pause == 0 {
             self.pause = REFRESH_PAUSE;
             process.refresh()?;
-            self.unwinder.forget();
-            self.names.forget_modules();
+            self.forget_code();
         }
         Ok(())
     }

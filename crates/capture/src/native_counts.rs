@@ -3,7 +3,7 @@
 use std::ops::{AddAssign, Sub};
 
 /// The number of counts in a file.
-const COUNTS: usize = 8;
+const COUNTS: usize = 9;
 
 /// Declares the counts, with the keys under which a file states them.
 macro_rules! counts {
@@ -45,7 +45,7 @@ counts! {
     stacks = "native.stacks",
     /// Stacks that were followed to their root.
     whole = "native.whole",
-    /// Stacks with more frames than are followed.
+    /// Stacks with more frames than are followed, or that go on behind what was copied of them.
     cut = "native.cut",
     /// Stacks that end at code without unwind information.
     bare = "native.no_information",
@@ -57,4 +57,6 @@ counts! {
     joined = "native.joined",
     /// Calls of an interpreter without a native frame.
     unjoined = "native.unjoined",
+    /// Samples that the system has lost, because the buffer for them was full.
+    lost = "native.lost",
 }

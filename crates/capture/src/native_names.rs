@@ -13,10 +13,18 @@ use hashbrown::HashMap;
 use crate::error::Error;
 use crate::native_modules::module_of;
 use crate::subject::Patience;
-use crate::symbol_thread::{SymbolAnswer, SymbolRequest};
+use crate::symbol_thread::{CodePlace, SymbolAnswer, SymbolRequest};
 
 /// The module of code that is in no file.
 const MADE: &[u8] = b"[made]";
+
+/// The module of the kernel.
+const KERNEL: &[u8] = b"[kernel]";
+
+/// The first address of the kernel. Programs have the lower half of all addresses.
+///
+/// Source: Linux, `Documentation/arch/x86/x86_64/mm.rst`.
+const KERNEL_START: u64 = 1 << 63;
 
 /// The module of raw frames. No file has this name.
 const RAW: &[u8] = b"/raw/";
@@ -117,12 +125,18 @@ impl NativeNames {
         raw: FrameId,
         tables: &mut Tables,
     ) -> Result<(), Error> {
+        if address >= KERNEL_START {
+            let name = tables.intern_string(KERNEL)?;
+            self.names.insert(raw, FrameNames::Awaited(name));
+            SymbolRequest::send(raw, CodePlace::Kernel(address), &self.answers.0);
+            return Ok(());
+        }
         if let Some(mapping) = process.mappings().at(address) {
             let CodeModule { module, name } = self.module(process, mapping, tables)?;
             if let Some(module) = module {
                 self.names.insert(raw, FrameNames::Awaited(name));
                 let file_offset = address - mapping.start + mapping.file_offset;
-                SymbolRequest::send(raw, module, file_offset, &self.answers.0);
+                SymbolRequest::send(raw, CodePlace::File(module, file_offset), &self.answers.0);
                 return Ok(());
             }
         }

@@ -1,6 +1,7 @@
 //! A process that runs any program, as a subject to sample: its native stacks.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use borehole_model::{StackId, Status, Tables};
 use borehole_process::{ErrorKind, ForeignProcess as _, Process, Registers, Stopper};
@@ -8,9 +9,11 @@ use borehole_process::{ErrorKind, ForeignProcess as _, Process, Registers, Stopp
 use crate::error::Error;
 use crate::native::{NativeFrames, NativeSampler, NativeSettings};
 use crate::native_counts::NativeCounts;
+use crate::options::nanoseconds;
+use crate::program_events::ProgramEvents;
 use crate::python::{SampledThreads, plain_status};
 use crate::resting::RestWatch;
-use crate::subject::{Look, Patience, Subject};
+use crate::subject::{Look, Patience, Subject, TakenSample};
 use crate::thread_files::{self, ThreadState};
 
 /// The points in time from one list of threads to the next.
@@ -23,6 +26,9 @@ pub struct ProgramOptions {
     pub depth: Option<u32>,
     /// Which threads are sampled: all, or those on a CPU. Other modes are those of interpreters.
     pub threads: SampledThreads,
+    /// The CPU time from one sample of a thread to the next, if the system may take the samples by itself (perf events), which stops
+    /// no thread. It does so of threads on a CPU only, and where it is allowed. `None`: threads are stopped.
+    pub events: Option<Duration>,
 }
 
 struct ProgramLane {
@@ -49,6 +55,8 @@ pub struct ProgramProcess {
     options: ProgramOptions,
     native: NativeSampler,
     lanes: Vec<ProgramLane>,
+    /// The samples of the system; else why it takes none.
+    events: Result<ProgramEvents, String>,
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
     /// For comparing stacks.
@@ -62,6 +70,11 @@ impl ProgramProcess {
     /// If the process does not exist or may not be read. The error says which.
     pub fn attach(id: i32, options: &ProgramOptions) -> Result<Self, Error> {
         let process = Process::open(id)?;
+        if matches!(options.threads, SampledThreads::HoldingGil | SampledThreads::InException) {
+            let mode = options.threads.mode();
+            let what = format!("unsupported mode {mode}: expected an interpreter, or the mode wall or cpu");
+            return Err(Error::Unsupported(what));
+        }
         let settings = NativeSettings {
             frames: NativeFrames::Anytime,
             depth: options.depth,
@@ -73,12 +86,24 @@ impl ProgramProcess {
             options: *options,
             native,
             lanes: Vec::new(),
+            events: Err(String::new()),
             pause: RELIST_PAUSE,
             names: HashMap::new(),
             buffer: Vec::new(),
         };
+        attached.events = attached.open_events();
         attached.list_threads()?;
         Ok(attached)
+    }
+
+    /// The samples of the system; else why it takes none.
+    fn open_events(&self) -> Result<ProgramEvents, String> {
+        if self.options.threads != SampledThreads::OnCpu {
+            return Err("threads that wait are sampled too".to_owned());
+        }
+        let period_ns = self.options.events.map(nanoseconds).filter(|&period_ns| period_ns > 0);
+        let period_ns = period_ns.ok_or("samples have no period")?;
+        ProgramEvents::open(&self.process, period_ns).map_err(|error| error.to_string())
     }
 
     /// The path of the program, as the process sees it.
@@ -89,6 +114,9 @@ impl ProgramProcess {
     }
 
     fn list_threads(&mut self) -> Result<(), Error> {
+        if self.events.is_ok() {
+            return Ok(());
+        }
         let threads = self.process.threads()?;
         let mut known: HashMap<i32, ProgramLane> =
             self.lanes.drain(..).map(|lane| (lane.thread, lane)).collect();
@@ -122,6 +150,13 @@ impl Subject for ProgramProcess {
 
     fn lanes(&self) -> usize {
         self.lanes.len()
+    }
+
+    fn taken(&mut self, tables: &mut Tables) -> Result<Vec<TakenSample>, Error> {
+        match &mut self.events {
+            Ok(events) => events.take(&mut self.process, &mut self.native, tables),
+            Err(_) => Ok(Vec::new()),
+        }
     }
 
     fn thread(&self, lane: usize) -> Option<u64> {
@@ -195,7 +230,8 @@ impl Subject for ProgramProcess {
     }
 
     fn new_thread_names(&mut self) -> Vec<(u64, Vec<u8>)> {
-        let numbers = self.lanes.iter().map(|lane| lane.thread);
+        let listed = self.events.as_ref().ok().and_then(|_| self.process.threads().ok());
+        let numbers = self.lanes.iter().map(|lane| lane.thread).chain(listed.unwrap_or_default());
         thread_files::new_names(self.process.id(), numbers, &mut self.names)
     }
 
@@ -216,6 +252,13 @@ impl Subject for ProgramProcess {
 
     fn facts(&self) -> Vec<(String, String)> {
         let program = String::from_utf8_lossy(self.program()).into_owned();
-        vec![("program".to_owned(), program), ("mode".to_owned(), self.options.threads.mode().to_owned())]
+        let (sampler, reason) = match &self.events {
+            Ok(events) => (events.said(), None),
+            Err(reason) => ("stops of threads", Some(reason.clone())),
+        };
+        let facts = [("program", program), ("mode", self.options.threads.mode().to_owned())];
+        let sampler = [("native.sampler", sampler.to_owned())];
+        let reason = reason.map(|reason| ("native.no_perf_events", reason));
+        facts.into_iter().chain(sampler).chain(reason).map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }

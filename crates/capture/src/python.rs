@@ -257,6 +257,13 @@ impl PythonProcess {
         }
     }
 
+    /// The features of the recording, as CPython's profiler names them.
+    fn features(&self) -> String {
+        let has_gc = self.python.tells_collections().then_some(",gc");
+        let has_opcodes = self.options.opcodes.map(|_| ",opcodes");
+        ["all_threads"].into_iter().chain(has_gc).chain(has_opcodes).collect()
+    }
+
     fn find_tasks(&mut self) -> Result<(), Error> {
         self.misses_tasks = self.walker.find_tasks(&self.process)?;
         Ok(())
@@ -556,7 +563,7 @@ impl Subject for PythonProcess {
             ("python", identity.to_string()),
             ("python_version", identity.version.to_string()),
             ("mode", self.options.threads.mode().to_owned()),
-            ("features", format!("all_threads{}", self.options.opcodes.map_or("", |_| ",opcodes"))),
+            ("features", self.features()),
         ];
         facts.map(|(key, value)| (key.to_owned(), value)).into()
     }

@@ -17,7 +17,7 @@ use crate::pending::{PendingSample, PendingSamples};
 use crate::schedule::{self, Schedule, now_ns};
 use crate::segment::SegmentMetadata;
 use crate::statistics::{COUNTS, SampleStatistics};
-use crate::subject::{Look, Patience, Subject};
+use crate::subject::{Look, Patience, Subject, TakenSample};
 
 /// The interval of flushing the file and of updating what is known about processes.
 const CARE_NS: u64 = 500_000_000;
@@ -347,6 +347,7 @@ impl<'a> SamplingSession<'a> {
             if let Err(error) = self.targets[row].subject.prepare() {
                 self.targets[row].is_gone |= error.is_gone();
             }
+            self.write_taken(row)?;
             for lane in 0..self.targets[row].subject.lanes() {
                 self.statistics.asked += 1;
                 match self.sample(row, lane) {
@@ -484,6 +485,35 @@ impl<'a> SamplingSession<'a> {
         };
         self.pending.push(PendingSample { row, stack, sample });
         self.shared.count_written();
+        Ok(())
+    }
+
+    /// Writes the samples that the system has taken of a process.
+    fn write_taken(&mut self, row: usize) -> Result<(), Error> {
+        let subject = &mut self.targets[row].subject;
+        let taken = match subject.taken(&mut self.tables) {
+            Err(error) if error.is_full() => return Err(error),
+            Err(error) => {
+                self.targets[row].is_gone |= error.is_gone();
+                return Ok(());
+            }
+            Ok(taken) => taken,
+        };
+        let Some(OpenSegment { segment, .. }) = &self.current else { return Ok(()) };
+        let process = segment.process.is_none().then(|| i64::from(subject.process()));
+        let native = subject.take_native_counts();
+        self.statistics.native += native;
+        self.statistics.missed += native.lost;
+        self.statistics.asked += native.lost + taken.len() as u64;
+        for TakenSample { thread, time_ns, stack, omitted, status } in taken {
+            self.statistics.taken += 1;
+            self.statistics.truncated += u64::from(omitted > 0);
+            let time_ns = i64::try_from(time_ns.saturating_sub(self.start_ns)).ok();
+            let (thread, status) = (Some(thread), Some(status));
+            let sample = Sample { count: 1, time_ns, process, thread, status, ..Sample::default() };
+            self.pending.push(PendingSample { row, stack, sample });
+            self.shared.count_written();
+        }
         Ok(())
     }
 

@@ -91,6 +91,14 @@ pub trait Subject: Send {
         Ok(look)
     }
 
+    /// The samples that the system has taken since the last time, of subjects that it samples by itself. They have no lanes.
+    ///
+    /// # Errors
+    /// As [`Subject::look`].
+    fn taken(&mut self, _tables: &mut Tables) -> Result<Vec<TakenSample>, Error> {
+        Ok(Vec::new())
+    }
+
     /// The stack of a look, with the names of native code, which are looked up meanwhile; `None` until they are known.
     ///
     /// # Errors
@@ -165,6 +173,21 @@ pub trait Subject: Send {
 
     /// The facts about the process, for the metadata of a file: keys and values.
     fn facts(&self) -> Vec<(String, String)>;
+}
+
+/// A sample that the system has taken.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenSample {
+    /// The thread.
+    pub thread: u64,
+    /// The time, on the clock `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The stack.
+    pub stack: StackId,
+    /// The number of frames left out on the root's side.
+    pub omitted: u64,
+    /// The state of the thread.
+    pub status: Status,
 }
 
 /// Whether to wait for names of native code.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use borehole_model::FrameId;
-use borehole_symbols::{CodeAddress, Module, SymbolFrame, SymbolSettings, Symbolizer};
+use borehole_symbols::{AddressNames, CodeAddress, Module, SymbolFrame, SymbolSettings, Symbolizer};
 
 /// The number of modules that are remembered. Processes that come and go have the same ones, but each below its own root.
 const MOST_MODULES: usize = 1 << 16;
@@ -24,10 +24,18 @@ static REQUESTS: LazyLock<Sender<SymbolRequest>> = LazyLock::new(|| {
 /// An address to look up. It is answered when it is dropped, also if nobody has looked it up.
 #[derive(Debug)]
 pub(crate) struct SymbolRequest {
-    module: Module,
-    file_offset: u64,
+    place: CodePlace,
     answer: SymbolAnswer,
     answers: Sender<SymbolAnswer>,
+}
+
+/// The place of code.
+#[derive(Debug)]
+pub(crate) enum CodePlace {
+    /// At an offset in the file of a module.
+    File(Module, u64),
+    /// At an address in the kernel.
+    Kernel(u64),
 }
 
 /// The functions at an address.
@@ -42,20 +50,35 @@ pub(crate) struct SymbolAnswer {
 }
 
 impl SymbolRequest {
-    /// Asks for the functions at an offset in the file of a module.
-    pub(crate) fn send(raw: FrameId, module: Module, file_offset: u64, answers: &Sender<SymbolAnswer>) {
-        let answer = SymbolAnswer { raw, frames: Vec::new(), stated: file_offset };
-        let _ = REQUESTS.send(Self { module, file_offset, answer, answers: answers.clone() });
+    /// Asks for the functions at a place.
+    pub(crate) fn send(raw: FrameId, place: CodePlace, answers: &Sender<SymbolAnswer>) {
+        let (CodePlace::File(_, stated) | CodePlace::Kernel(stated)) = place;
+        let answer = SymbolAnswer { raw, frames: Vec::new(), stated };
+        let _ = REQUESTS.send(Self { place, answer, answers: answers.clone() });
     }
 
-    fn look_up(&mut self, symbols: &mut Symbolizer) {
-        let id = symbols.module(self.module.clone());
-        let frames = &mut self.answer.frames;
-        if symbols.resolve(id, CodeAddress::FileOffset(self.file_offset), frames).is_err() {
-            frames.clear();
+    fn look_up(&mut self, symbols: &mut Symbolizer, kernel: &mut Option<AddressNames>) {
+        match &self.place {
+            CodePlace::File(module, file_offset) => {
+                let id = symbols.module(module.clone());
+                let frames = &mut self.answer.frames;
+                if symbols.resolve(id, CodeAddress::FileOffset(*file_offset), frames).is_err() {
+                    frames.clear();
+                }
+                frames.retain(|frame| frame.function.is_some());
+                self.answer.stated = symbols.stated_address(id, *file_offset).unwrap_or(*file_offset);
+            }
+            CodePlace::Kernel(address) => {
+                // Where the system hides them, the kernel is one function.
+                let names = kernel.get_or_insert_with(|| AddressNames::kernel().unwrap_or_default());
+                let found = names.find(*address).map(|(name, offset)| SymbolFrame {
+                    function: Some(name.into()),
+                    offset: Some(offset),
+                    ..SymbolFrame::default()
+                });
+                self.answer.frames.extend(found);
+            }
         }
-        frames.retain(|frame| frame.function.is_some());
-        self.answer.stated = symbols.stated_address(id, self.file_offset).unwrap_or(self.file_offset);
     }
 }
 
@@ -67,12 +90,12 @@ impl Drop for SymbolRequest {
 }
 
 fn answer_all(requests: &Receiver<SymbolRequest>) {
-    let mut symbols = symbolizer();
+    let (mut symbols, mut kernel) = (symbolizer(), None);
     for mut request in requests {
         if symbols.module_count() >= MOST_MODULES {
             symbols = symbolizer();
         }
-        request.look_up(&mut symbols);
+        request.look_up(&mut symbols, &mut kernel);
     }
 }
 

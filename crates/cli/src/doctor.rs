@@ -5,7 +5,8 @@ use std::fs;
 use borehole::capture::{PhpOptions, PhpProcess, PythonOptions, PythonProcess, Subject as _, is_python};
 use borehole_php::ThreadModel;
 use borehole_process::{
-    ForeignProcess as _, Obstacle, Process, obstacles, processes, ptrace_scope, resident_bytes,
+    ForeignProcess as _, KernelCode, Obstacle, PerfEvents, Process, obstacles, processes, ptrace_scope,
+    resident_bytes,
 };
 use borehole_text::{WIDEST_LAST, bytes, counted, crop_middle, printable};
 use clap::Args;
@@ -106,7 +107,7 @@ fn line(finding: &Diagnosis) -> String {
 }
 
 fn system_findings() -> Vec<Diagnosis> {
-    let mut findings = vec![scope_finding()];
+    let mut findings = vec![scope_finding(), events_finding(std::process::id().cast_signed())];
     let all = processes().unwrap_or_default();
     let found: Vec<_> = all.iter().filter(|process| looks_like_target(&process.command)).collect();
     if found.is_empty() {
@@ -143,6 +144,25 @@ fn scope_finding() -> Diagnosis {
     }
 }
 
+/// Whether the system takes samples of a process by itself.
+fn events_finding(id: i32) -> Diagnosis {
+    const PERIOD_NS: u64 = 1_000_000_000;
+    const STACK_BYTES: u32 = 4096;
+    match PerfEvents::open(id, &[id], PERIOD_NS, STACK_BYTES).map(|events| events.kernel()) {
+        Ok(KernelCode::Sampled) => Diagnosis::good(
+            "perf events are allowed: record --native --mode cpu samples programs without stopping them",
+        ),
+        Ok(KernelCode::LeftOut) => Diagnosis::note(
+            "perf events are allowed outside the kernel: CPU time in system calls is not sampled by them",
+            "run as root, or `sysctl kernel.perf_event_paranoid=1`",
+        ),
+        Err(error) => Diagnosis::note(
+            error.to_string(),
+            "record --native --mode cpu stops each thread for a moment instead",
+        ),
+    }
+}
+
 fn process_findings(id: i32) -> Vec<Diagnosis> {
     let process = match Process::open(id) {
         Ok(process) => process,
@@ -156,6 +176,7 @@ fn process_findings(id: i32) -> Vec<Diagnosis> {
             "sampling works, but torn stacks are only retried, and there are no native frames",
         ),
     });
+    findings.push(events_finding(id));
     if is_in_other_namespace(id) {
         let what = format!("process {id} is in a container; its files are read through /proc/{id}/root");
         findings.push(Diagnosis::good(what));
@@ -217,9 +238,12 @@ fn python_finding(id: i32) -> Diagnosis {
 fn php_findings(id: i32) -> Vec<Diagnosis> {
     let php = match PhpProcess::attach_when_ready(id, &PhpOptions::default()) {
         Ok(php) => php,
-        Err(error) => {
-            return vec![Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)];
+        Err(error) if error.is_other_program() => {
+            let what =
+                format!("process {id} runs neither PHP nor Python: record -p {id} samples its native stacks");
+            return vec![Diagnosis::good(what)];
         }
+        Err(error) => return vec![Diagnosis::bad(refusal::text(id, &error), refusal::WHAT_IS_PHP)],
     };
     let mut findings = vec![Diagnosis::good(format!("process {id} runs {}", php.identity()))];
     if php.identity().threads == ThreadModel::Many {

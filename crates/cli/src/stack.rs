@@ -50,7 +50,7 @@ impl StackArgs {
         let mut subjects = self.php.subjects(self.depth);
         subjects.python.tasks = self.tasks.sampled();
         subjects.python.task_names = TaskNames::All;
-        self.native.apply(self.depth, &mut subjects);
+        self.native.apply(self.depth, true, &mut subjects);
         subjects
     }
 }

@@ -21,6 +21,8 @@ registry::formats! {
     "phpspy" phpspy "phpspy/facts.rs" { Phpspy: FACTS, CODEC; }
     "perf-data" perf_data "perf_data/facts.rs" { PerfData: FACTS, CODEC; }
     "perf-script" perf_script "perf_script/facts.rs" { PerfScript: FACTS, CODEC; }
+    "jfr" jfr "jfr/facts.rs" { Jfr: FACTS, CODEC; }
+    "mojo" mojo "mojo/facts.rs" { Mojo: FACTS, CODEC; }
     "folded" folded "folded/facts.rs" { Folded: FACTS, CODEC; }
     "collapsed" collapsed "collapsed/facts.rs" { Collapsed: FACTS, CODEC; }
     "pstats" pstats "pstats/facts.rs" { Pstats: FACTS, CODEC; PstatsText: TEXT_FACTS, TEXT_CODEC; }

@@ -25,11 +25,22 @@ pub(crate) struct StackCopy {
     wanted: usize,
     /// Whether the process can no longer be read.
     pub(crate) failure: Option<Error>,
+    /// Whether only what is copied may be used: the thread runs on.
+    is_given: bool,
+    /// Whether more than what was given was asked for.
+    pub(crate) is_short: bool,
 }
 
 impl Default for StackCopy {
     fn default() -> Self {
-        Self { start: 0, bytes: Vec::new(), wanted: FIRST_BYTES, failure: None }
+        Self {
+            start: 0,
+            bytes: Vec::new(),
+            wanted: FIRST_BYTES,
+            failure: None,
+            is_given: false,
+            is_short: false,
+        }
     }
 }
 
@@ -39,7 +50,17 @@ impl StackCopy {
         self.start = sp.saturating_sub(RED_ZONE) & !7;
         self.bytes.clear();
         self.failure = None;
+        (self.is_given, self.is_short) = (false, false);
         self.extend(memory, self.wanted);
+    }
+
+    /// Takes a copy that was made while the thread was there. It runs on, so that nothing can be added.
+    pub(crate) fn give(&mut self, sp: u64, bytes: &[u8]) {
+        self.start = sp;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.failure = None;
+        (self.is_given, self.is_short) = (true, false);
     }
 
     /// The copied bytes from `start` up to `end`; `None` if they are not all copied.
@@ -65,6 +86,10 @@ impl StackCopy {
             if let Some(bytes) = self.bytes.get(offset..offset + 8) {
                 return bytes.try_into().ok().map(u64::from_le_bytes);
             }
+            if self.is_given {
+                self.is_short = true;
+                return None;
+            }
             let missing = offset + 8 - self.bytes.len();
             if missing > 64 * GRAIN {
                 return self.elsewhere(memory, address);
@@ -77,6 +102,10 @@ impl StackCopy {
 
     /// Another stack, such as that of a signal handler.
     fn elsewhere(&mut self, memory: &impl ForeignMemory, address: u64) -> Option<u64> {
+        if self.is_given {
+            self.is_short = true;
+            return None;
+        }
         memory.read_u64(address).map_err(|error| self.note(error)).ok()
     }
 
@@ -139,6 +168,18 @@ mod tests {
         copy.take(&memory, 0x2_0000);
         assert_eq!(copy.u64_at(&memory, 0x2_8000), Some(0x2_8000));
         assert_eq!(memory.0.get(), 1);
+    }
+
+    #[test]
+    fn a_given_copy_is_all_that_is_read_of_a_thread_that_runs() {
+        let (memory, mut copy) = (Numbered::default(), StackCopy::default());
+        copy.give(0x2_0000, &7_u64.to_le_bytes());
+        assert_eq!((copy.u64_at(&memory, 0x2_0000), copy.is_short), (Some(7), false));
+        for address in [0x2_0008, 0x1_fff8, 0x3_0000] {
+            copy.is_short = false;
+            assert_eq!((copy.u64_at(&memory, address), copy.is_short), (None, true), "{address:#x}");
+        }
+        assert_eq!(memory.0.get(), 0);
     }
 
     #[test]

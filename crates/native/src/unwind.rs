@@ -46,7 +46,7 @@ pub struct NativeAddress {
 pub enum StackEnd {
     /// At the root.
     Root,
-    /// At a frame that is further from the leaf than frames are followed.
+    /// At a frame that is further from the leaf than frames are followed, or than a stack was copied that runs on.
     Cut,
     /// At code without unwind information.
     NoInformation,
@@ -137,20 +137,47 @@ impl Unwinder {
         registers: Registers,
         stack: &mut NativeStack,
     ) -> Result<(), Error> {
-        stack.frames.clear();
-        stack.searched = 0;
         self.copy.take(process, registers.sp);
-        let address = FrameAddress::from_instruction_pointer(registers.ip);
-        let start =
-            Step { address, registers: UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp) };
-        stack.end = self.follow(process, start, stack)?;
-        if let Some(error) = self.copy.failure.take() {
-            return Err(error);
-        }
+        self.unwind_copied(process, registers, stack)?;
         if let (StackEnd::Root, Some(root)) = (stack.end, stack.frames.last()) {
             self.copy.learn(root.sp);
         }
         Ok(())
+    }
+
+    /// Like [`Self::unwind`], for a thread that runs on: `copy` is the stack from the stack pointer on, as far as it was copied when
+    /// the thread had these registers. A stack that goes on behind it is [cut](StackEnd::Cut).
+    ///
+    /// # Errors
+    /// As [`Self::unwind`].
+    pub fn unwind_given(
+        &mut self,
+        process: &impl ForeignProcess,
+        registers: Registers,
+        copy: &[u8],
+        stack: &mut NativeStack,
+    ) -> Result<(), Error> {
+        self.copy.give(registers.sp, copy);
+        self.unwind_copied(process, registers, stack)?;
+        if self.copy.is_short && stack.end != StackEnd::Root {
+            stack.end = StackEnd::Cut;
+        }
+        Ok(())
+    }
+
+    fn unwind_copied(
+        &mut self,
+        process: &impl ForeignProcess,
+        registers: Registers,
+        stack: &mut NativeStack,
+    ) -> Result<(), Error> {
+        stack.frames.clear();
+        stack.searched = 0;
+        let address = FrameAddress::from_instruction_pointer(registers.ip);
+        let start =
+            Step { address, registers: UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp) };
+        stack.end = self.follow(process, start, stack)?;
+        self.copy.failure.take().map_or(Ok(()), Err)
     }
 
     /// Adds the frames from `step` to the root.

@@ -74,6 +74,12 @@ impl Python {
         self.layout.thread.exception.is_some()
     }
 
+    /// Whether it is known which frame has begun a collection of garbage.
+    #[must_use]
+    pub fn tells_collections(&self) -> bool {
+        self.layout.interpreter.collector.is_some()
+    }
+
     /// Checks that threads have stacks of code, from a current frame to an outermost one.
     fn prove(&self, target: &impl ForeignProcess) -> Result<(), Error> {
         let mut tables = Tables::default();

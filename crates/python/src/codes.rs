@@ -28,7 +28,7 @@ const LARGEST_CODE: usize = 1024;
 pub(crate) struct CodeId(u32);
 
 /// The parts of a code object by which it is told from a later one at its address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CodeKey {
     kind: u64,
     file_name: u64,
@@ -69,6 +69,8 @@ pub(crate) struct Codes {
     /// Grows whenever a [`CodeId`] becomes invalid.
     pub(crate) generation: u64,
     due: Vec<CodeId>,
+    /// The mark of a collection of garbage.
+    collection: Option<CodeId>,
 }
 
 /// The longest time until a code object is checked again, in samples.
@@ -86,6 +88,7 @@ impl Codes {
     fn forget(&mut self) {
         self.by_address.clear();
         self.known.clear();
+        self.collection = None;
         self.table_bytes = 0;
         self.generation += 1;
     }
@@ -107,6 +110,35 @@ impl Codes {
         self.known.push(code);
         self.by_address.insert(address, CodeId(row));
         Ok(Some(CodeId(row)))
+    }
+
+    /// The mark of a collection of garbage, if a stack has one.
+    pub(crate) fn known_collection(&self) -> Option<CodeId> {
+        self.collection
+    }
+
+    /// The mark of a collection of garbage, which stands in stacks like code that is called.
+    ///
+    /// Source: CPython 3.15's profiler calls it `<GC>` in the file `~`.
+    pub(crate) fn collection(&mut self, tables: &mut Tables) -> Result<CodeId, Error> {
+        if let Some(id) = self.collection {
+            return Ok(id);
+        }
+        let id = CodeId(u32::try_from(self.known.len()).unwrap_or(u32::MAX));
+        self.known.push(KnownCode {
+            address: 0,
+            key: CodeKey::default(),
+            function: tables.intern_string(b"<GC>")?,
+            file: tables.intern_string(b"~")?,
+            lines: None,
+            instruction_bytes: 0,
+            frames: HashMap::new(),
+            born: self.now,
+            due: self.now,
+            is_shim: false,
+        });
+        self.collection = Some(id);
+        Ok(id)
     }
 
     /// The address of the first instruction, unless a thread has its own copy.

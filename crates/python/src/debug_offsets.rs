@@ -39,6 +39,7 @@ struct Groups {
     heap_types: usize,
     tuple_and_list: usize,
     set: usize,
+    texts: usize,
 }
 
 const OF_3_13: Groups = Groups {
@@ -52,11 +53,12 @@ const OF_3_13: Groups = Groups {
     heap_types: 0,
     tuple_and_list: 6,
     set: 0,
+    texts: 4,
 };
 
 const OF_3_14: Groups = Groups { interpreter: 16, frame: 8, code: 11, set: 4, ..OF_3_13 };
 
-const OF_3_15: Groups = Groups { thread: 16, between: 1, types: 6, heap_types: 2, ..OF_3_14 };
+const OF_3_15: Groups = Groups { thread: 16, between: 1, types: 6, heap_types: 2, texts: 5, ..OF_3_14 };
 
 /// Reads the numbers in order.
 struct OffsetReader<'b> {
@@ -133,13 +135,15 @@ fn layout(mut reader: OffsetReader<'_>, groups: &Groups, identity: PythonIdentit
     let frame = frame(&mut reader, groups, identity)?;
     let code = code(&mut reader, groups, identity)?;
     let object = object(&mut reader, groups, identity)?;
+    let collector = collector(&mut reader, groups, interpreter[4 + shift])?;
     let gil = match (identity.build, thread.gil_flags) {
         (PythonBuild::Gil, None) => {
             GilPlace::Interpreter { pointer: lock_pointer, holder: holder.saturating_sub(lock) }
         }
         _ => GilPlace::Thread,
     };
-    let interpreter = InterpreterLayout { next, id, threads_head, modules: interpreter[5 + shift] };
+    let interpreter =
+        InterpreterLayout { next, id, threads_head, modules: interpreter[5 + shift], collector };
     Ok(Layout { interpreters_head, interpreter, thread, frame, code, object, gil })
 }
 
@@ -248,7 +252,7 @@ fn object(
     // `dict_object`, `float_object`, `long_object`.
     reader.skip(3 + 2 + 3);
     let [_, length, bytes] = reader.group(3)?;
-    let [_, text_state, text_length, ascii] = reader.group(4)?;
+    let [_, text_state, text_length, ascii] = reader.group(groups.texts)?;
     let is_free_threaded = identity.build == PythonBuild::FreeThreaded;
     // `interned` takes two bits, and a byte of its own in free-threaded builds from 3.14 on.
     let text_kind_bit = if is_free_threaded && identity.version.minor > 13 { 8 } else { 2 };
@@ -278,6 +282,15 @@ fn object(
             _ => CoroutineStates::Numbered,
         },
     })
+}
+
+/// The place of what tells of a collection of garbage, in the collector's state at `gc`.
+fn collector(reader: &mut OffsetReader<'_>, groups: &Groups, gc: usize) -> Result<Option<usize>, Error> {
+    if groups.texts < OF_3_15.texts {
+        return Ok(None);
+    }
+    let [_, collecting, frame] = reader.group(3)?;
+    Ok((frame == collecting + 8).then_some(gc + collecting))
 }
 
 /// The addresses of the cookie in memory that begins at `start`, a multiple of eight.

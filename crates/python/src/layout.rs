@@ -27,6 +27,8 @@ pub(crate) struct InterpreterLayout {
     pub(crate) threads_head: usize,
     /// The dict of modules.
     pub(crate) modules: usize,
+    /// Whether garbage is collected, a number of four bytes, and eight bytes behind it the frame that began it; from 3.15 on.
+    pub(crate) collector: Option<usize>,
 }
 
 /// `PyThreadState`.
@@ -237,7 +239,7 @@ const OLD_FRAME: FrameLayout = FrameLayout {
 
 const OF_3_8: Layout = Layout {
     interpreters_head: 32,
-    interpreter: InterpreterLayout { next: 0, id: 16, threads_head: 8, modules: 56 },
+    interpreter: InterpreterLayout { next: 0, id: 16, threads_head: 8, modules: 56, collector: None },
     thread: OLD_THREAD,
     frame: OLD_FRAME,
     code: OLD_CODE,
@@ -246,7 +248,7 @@ const OF_3_8: Layout = Layout {
 };
 
 const OF_3_9: Layout = Layout {
-    interpreter: InterpreterLayout { next: 0, id: 24, threads_head: 8, modules: 856 },
+    interpreter: InterpreterLayout { next: 0, id: 24, threads_head: 8, modules: 856, collector: None },
     gil: GilPlace::Runtime(568),
     ..OF_3_8
 };
@@ -264,7 +266,7 @@ const OF_3_10: Layout = Layout {
 
 const OF_3_11: Layout = Layout {
     interpreters_head: 40,
-    interpreter: InterpreterLayout { next: 0, id: 48, threads_head: 16, modules: 888 },
+    interpreter: InterpreterLayout { next: 0, id: 48, threads_head: 16, modules: 888, collector: None },
     thread: ThreadLayout {
         size: 336,
         next: 8,
@@ -306,7 +308,7 @@ const OF_3_11: Layout = Layout {
 
 const OF_3_12: Layout = Layout {
     interpreters_head: 40,
-    interpreter: InterpreterLayout { next: 0, id: 8, threads_head: 72, modules: 944 },
+    interpreter: InterpreterLayout { next: 0, id: 8, threads_head: 72, modules: 944, collector: None },
     thread: ThreadLayout {
         size: 272,
         current: CurrentFrame::OnCStack { cframe: 56, current_frame: 0 },

@@ -121,7 +121,8 @@ struct KnownFrame {
 #[derive(Debug)]
 struct Lane {
     snapshot: Snapshot,
-    /// The state of the lock, then the places on the C stack that point to the current frame.
+    /// The state of the lock, and that of the collector of garbage, if it is told; before 3.13, the places on the C stack that
+    /// point to the current frame.
     extras: Vec<Extra>,
     /// The stack sampled last, the root first.
     known: Vec<KnownFrame>,
@@ -240,7 +241,8 @@ impl StackWalker {
                 return Ok(SampleOutcome::Torn);
             }
             let base = self.join(memory, thread, tables)?;
-            if !self.resolve(memory, tables)? {
+            let collecting = collecting_frame(&self.python.layout, thread, lane);
+            if !self.resolve(memory, collecting, tables)? {
                 return Ok(SampleOutcome::Torn);
             }
             return self.intern(lane, base, tables);
@@ -269,14 +271,24 @@ impl StackWalker {
         }
     }
 
-    /// Finds the code of each frame of the chain; `false` if one has none.
-    fn resolve(&mut self, memory: &impl ForeignMemory, tables: &mut Tables) -> Result<bool, Error> {
+    /// Finds the code of each frame of the chain; `false` if one has none. The frame at `collecting` has called the collector of
+    /// garbage.
+    fn resolve(
+        &mut self,
+        memory: &impl ForeignMemory,
+        collecting: Option<u64>,
+        tables: &mut Tables,
+    ) -> Result<bool, Error> {
         self.resolved.clear();
         self.call_ends.clear();
         let mut ends = self.chain.calls.iter().peekable();
         for (index, frame) in self.chain.frames.iter().enumerate() {
             while let Some(end) = ends.next_if(|end| end.frames <= index) {
                 self.call_ends.push(CallEnd { frames: self.resolved.len(), ..*end });
+            }
+            if collecting == Some(frame.address) {
+                let mark = Instruction { offset: -1, opcode: None };
+                self.resolved.push((self.codes.collection(tables)?, mark));
             }
             let Some((code, offset)) = resolve(memory, &self.python.layout, &mut self.codes, frame, tables)?
             else {
@@ -301,7 +313,9 @@ impl StackWalker {
         let layout = &self.python.layout;
         let codes = &self.codes;
         let shown = self.chain.frames.iter().filter(|frame| !codes.is_shim_at(frame.code));
-        let places = shown.zip(&self.resolved).map(|(frame, &(code, at))| match frame.position {
+        let collection = codes.known_collection();
+        let of_code = || self.resolved.iter().filter(|(code, _)| Some(*code) != collection);
+        let places = shown.zip(of_code()).map(|(frame, &(code, at))| match frame.position {
             RawPosition::Address(address) => address,
             RawPosition::Offset(_) => codes.instructions(code, layout).wrapping_add_signed(at.offset),
         });
@@ -402,14 +416,28 @@ impl Lane {
     fn new(layout: &Layout, thread: &PythonThread) -> Self {
         // Without a lock, the place is that of the state, which is readable too.
         let lock = if thread.lock == 0 { thread.state } else { thread.lock };
+        let collector = collector_of(layout, thread);
         Self {
             snapshot: Snapshot::new(thread.state, layout.thread.size),
-            extras: vec![Extra::at(lock)],
+            extras: std::iter::once(lock).chain(collector).map(Extra::at).collect(),
             known: Vec::new(),
             base: None,
             generation: 0,
         }
     }
+}
+
+/// The address of what tells of a collection of garbage in the interpreter of `thread`.
+fn collector_of(layout: &Layout, thread: &PythonThread) -> Option<u64> {
+    layout.interpreter.collector.map(|at| moved(thread.interpreter_state, at))
+}
+
+/// The frame that has called the collector of garbage, which runs in one thread of an interpreter at a time.
+fn collecting_frame(layout: &Layout, thread: &PythonThread, lane: &Lane) -> Option<u64> {
+    let collector = collector_of(layout, thread)?;
+    let state = lane.extras.iter().find(|extra| extra.address == collector)?;
+    let frame = u64_at(&state.bytes, 8)?;
+    (u32_at(&state.bytes, 0)? != 0 && frame != 0).then_some(frame)
 }
 
 /// Whether the state is still that of the thread: its memory may have become another's.

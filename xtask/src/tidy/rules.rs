@@ -38,7 +38,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-process",
         level: 1,
-        outside: &["flate2", "libc", "nix", "object", "zstd"],
+        outside: &["flate2", "libc", "nix", "object", "perf-event2", "zstd"],
         freedom: Freedom::System,
     },
     Crate {

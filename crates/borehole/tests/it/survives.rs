@@ -171,7 +171,9 @@ fn shown(format: Format) -> BTreeSet<&'static str> {
 }
 
 /// Files of the formats that are only read.
-const EXAMPLES: [(Format, &str); 7] = [
+const EXAMPLES: [(Format, &str); 9] = [
+    (Format::Jfr, "jfr/work.jfr"),
+    (Format::Mojo, "austin/full.mojo"),
     (Format::PerfData, "perf/threads.data"),
     (Format::Heapprofile, "v8/heap.heapprofile"),
     (Format::Dhat, "dhat/alloc.json"),

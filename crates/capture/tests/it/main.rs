@@ -7,6 +7,7 @@ mod finding;
 mod heap;
 mod native;
 mod output;
+mod program_events;
 mod python;
 mod session;
 mod stopping;

@@ -150,8 +150,9 @@ pub(crate) struct RecordArgs {
 /// Options for native frames.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct NativeArgs {
-    /// Add the frames of C code between those of PHP and Python, and sample programs in any other language. Stops each thread
-    /// for a moment per sample
+    /// Add the frames of C code between those of PHP and Python; with -P, --children or a command, sample programs in any other
+    /// language too. Stops each thread for a moment per sample; with --mode cpu, not that of other programs, where perf events
+    /// are allowed
     #[arg(long, visible_alias = "with-native-trace")]
     pub(crate) native: bool,
 
@@ -169,13 +170,15 @@ impl NativeArgs {
         }
     }
 
-    /// Sets these options for processes of all kinds, from whose stacks `depth` frames are kept.
-    pub(crate) fn apply(self, depth: Option<u32>, subjects: &mut SubjectOptions) {
+    /// Sets these options for processes of all kinds, from whose stacks `depth` frames are kept. One process that was named may run
+    /// any program.
+    pub(crate) fn apply(self, depth: Option<u32>, is_named: bool, subjects: &mut SubjectOptions) {
         let frames = self.frames();
+        let is_any = frames.is_any() || (is_named && subjects.runtimes == Runtimes::Any);
         subjects.php.native = frames;
         subjects.python.native = frames;
-        let program = ProgramOptions { depth, threads: subjects.python.threads };
-        subjects.program = frames.is_any().then_some(program);
+        let program = ProgramOptions { depth, threads: subjects.python.threads, ..ProgramOptions::default() };
+        subjects.program = is_any.then_some(program);
     }
 }
 
@@ -372,7 +375,10 @@ impl RecordArgs {
         subjects.php.environment.clone_from(&self.label_env);
         subjects.python.environment.clone_from(&self.label_env);
         subjects.python.threads = self.mode.threads();
-        self.native.apply(self.depth, &mut subjects);
+        self.native.apply(self.depth, self.pid.is_some() && !self.children, &mut subjects);
+        if let Some(program) = &mut subjects.program {
+            program.events = self.rate.0;
+        }
         subjects.python.tasks = self.tasks.sampled();
         subjects.python.opcodes = self.opcodes.then_some(opcode_name);
         Sampling { options, subjects }

@@ -45,6 +45,9 @@ impl Watcher {
         match (statistics.attached, &self.last_refusal, self.release) {
             (0, Some(refusal), _) => refusal.clone(),
             (0, None, _) => "expected a process that runs PHP or Python, found none".to_owned(),
+            _ if statistics.unstopped > 0 => {
+                "its threads could not be stopped; `borehole doctor -p PID` says why".to_owned()
+            }
             (.., Some(release)) => {
                 format!("no valid stack of PHP {release} found; try another --php-version")
             }
@@ -188,7 +191,7 @@ pub(crate) fn truth(statistics: &SampleStatistics) -> Option<String> {
 
 /// How native stacks ended, and how many calls of interpreters were joined to them; `None` if there were none.
 pub(crate) fn native(statistics: &SampleStatistics) -> Option<String> {
-    let NativeCounts { stacks, whole, cut, bare, corrupted, joined, unjoined, .. } = statistics.native;
+    let NativeCounts { stacks, whole, cut, bare, corrupted, joined, unjoined, lost, .. } = statistics.native;
     if stacks == 0 {
         return None;
     }
@@ -196,10 +199,13 @@ pub(crate) fn native(statistics: &SampleStatistics) -> Option<String> {
     let losses = [
         (bare, "end at code without unwind information"),
         (corrupted, "at memory that is no stack"),
-        (cut, "are too long"),
+        (cut, "are longer than what is followed"),
     ];
     for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
         text += &format!(", {} {what}", grouped(count));
+    }
+    if lost > 0 {
+        text += &format!("; {} samples lost, because the system's buffer was full", grouped(lost));
     }
     if joined + unjoined > 0 {
         let calls = grouped(joined + unjoined);

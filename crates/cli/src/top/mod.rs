@@ -101,7 +101,7 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         ..SampleOptions::default()
     };
     let mut subjects = args.php.subjects(args.depth);
-    args.native.apply(args.depth, &mut subjects);
+    args.native.apply(args.depth, args.pid.is_some(), &mut subjects);
     let (finder, command) = targets.finder(subjects, stdout_of_command(true))?;
     let mut coordinator = Coordinator::new(finder, command);
     let (shared, arrivals) = coordinator.seat();

@@ -110,9 +110,9 @@ fn a_file_of_no_known_format_shows_how_it_begins() {
 
 #[test]
 fn a_file_of_another_program_is_named_with_what_to_do() {
-    let ended = piped(&["recover", "-o", "-", "--to", "folded"], b"FLR\0\0\x02\0\x01");
-    let expected = "error: standard input: unsupported input: expected a profile, found a JFR recording\n\
-                    hint: convert it with jfrconv --pprof FILE FILE.pb (from async-profiler)\n";
+    let ended = piped(&["recover", "-o", "-", "--to", "folded"], b"Nettrace\x14\0\0\0");
+    let expected = "error: standard input: unsupported input: expected a profile, found a .NET trace\n\
+                    hint: convert it with dotnet-trace convert FILE --format Speedscope\n";
     assert_eq!(ended.failed(), expected);
 }
 

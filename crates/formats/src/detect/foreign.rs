@@ -72,21 +72,9 @@ static TABLE: &[Foreign] = &[
         LEGACY_ADVICE,
         Sign::Looks(is_legacy_pprof),
     ),
-    // Source: the chunk header of OpenJDK's flight recorder, `jfrChunk`.
-    row(
-        "a JFR recording",
-        "convert it with jfrconv --pprof FILE FILE.pb (from async-profiler)",
-        Sign::Magic(&[b"FLR\0"]),
-    ),
     row("an HPROF heap dump", "open it in Eclipse MAT or VisualVM", Sign::Magic(&[b"JAVA PROFILE 1."])),
     // Source: memray 1.19, `records.h`, `MAGIC`.
     row("a memray capture", "run memray flamegraph FILE or memray stats FILE", Sign::Magic(&[b"memray\0"])),
-    // Source: Austin 4, the head of its binary form.
-    row(
-        "an Austin MOJO file",
-        "convert it with mojo2austin FILE FILE.folded (from the Python package austin-python)",
-        Sign::Looks(|bytes| bytes.starts_with(b"MOJ") && bytes.get(3).is_some_and(|&version| version < b' ')),
-    ),
     row(
         "a .NET trace",
         "convert it with dotnet-trace convert FILE --format Speedscope",
@@ -219,10 +207,8 @@ mod tests {
         let cases: &[(&[u8], &str)] = &[
             (b"PERFFILE\x68\0\0\0\0\0\0\0", "a perf.data file of before 2009"),
             (b"--- contentionz 1 ---\n", "a pprof profile of threads or of Java in the older text format"),
-            (b"FLR\0\0\x02\0\x01", "a JFR recording"),
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08", "an HPROF heap dump"),
             (b"memray\0\x0c\0\0\0", "a memray capture"),
-            (b"MOJ\x03", "an Austin MOJO file"),
             (b"Nettrace\x14\0\0\0!FastSerialization.1", "a .NET trace"),
             (&elf(4), "an ELF core file"),
             (&elf(3), "an ELF file"),

@@ -25,8 +25,12 @@ pub(super) enum Convention {
     PySpy,
     /// `P12;T0:34;file:func:line`, with a measured value in place of the count.
     ///
-    /// Source: Austin 3.6.0, `corpus/folded/austin-*.txt`.
+    /// Source: Austin 3.6.0 and 3.7.0, `corpus/folded/austin-*.txt` and `corpus/austin/*.austin`.
     Austin(Measured),
+    /// `[name tid=N];function_[j];function_[k]`: how the code of a frame was made, in brackets behind its name.
+    ///
+    /// Source: async-profiler 4.1, `docs/OutputFormats.md` and `src/frameName.cpp`; FlameGraph, `stackcollapse-perf.pl`.
+    Annotated,
 }
 
 /// The meaning of Austin's numbers.
@@ -71,6 +75,8 @@ impl Convention {
             Self::Tachyon
         } else if is_one(is_py_spy) && stacks().any(names_line) {
             Self::PySpy
+        } else if stacks().any(has_annotation) {
+            Self::Annotated
         } else {
             Self::Plain
         }
@@ -93,13 +99,14 @@ impl Convention {
             Self::Tachyon => tachyon_root(stack, origin),
             Self::PySpy => py_spy_root(stack, origin),
             Self::Austin(_) => austin_root(stack, origin),
+            Self::Annotated => async_profiler_root(stack, origin),
         }
     }
 
     /// The parts of a frame; `None` if it is only a name.
     pub(super) fn location(self, frame: &[u8]) -> Option<FrameLocation<'_>> {
         let foreign = match self {
-            Self::Plain => None,
+            Self::Plain | Self::Annotated => None,
             Self::PySpy => py_spy_location(frame),
             Self::Tachyon | Self::Austin(_) => python_location(frame),
         };
@@ -107,14 +114,57 @@ impl Convention {
     }
 }
 
-/// The meaning of the numbers according to Austin's header.
-fn measured<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
+/// The meaning of the numbers according to Austin's header. In the mode `full`, some writers leave out all but the time.
+///
+/// Source: austin-python 2.4.0, `austin/format/collapsed_stack.py`, `AustinEventCollapsedStackFormatter`.
+fn measured<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Measured {
+    let is_stack = |line: &&[u8]| line.starts_with(b"P");
+    let numbers = lines.clone().find(is_stack).and_then(read::split_last_word).map(|(_, numbers)| numbers);
+    if numbers.is_some_and(|numbers| !numbers.contains(&b',')) && mode_of(lines.clone()) == Measured::Full {
+        return Measured::Wall;
+    }
+    mode_of(lines)
+}
+
+fn mode_of<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Measured {
     match lines.find_map(|line| line.strip_prefix(b"# mode: ")).map(<[u8]>::trim_ascii) {
         Some(b"cpu") => Measured::Cpu,
         Some(b"memory") => Measured::Memory,
         Some(b"full") => Measured::Full,
         _ => Measured::Wall,
     }
+}
+
+/// Whether a frame is of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodeOf {
+    Program,
+    Kernel,
+}
+
+/// The name of a frame without its annotation: interpreted (`_[0]`), compiled (`_[1]`, `_[j]`), inlined (`_[i]`), or of the
+/// kernel (`_[k]`).
+pub(super) fn split_annotation(frame: &[u8]) -> Option<(&[u8], CodeOf)> {
+    let (name, kind) = frame.strip_suffix(b"]")?.split_last_chunk::<3>()?;
+    match kind {
+        b"_[0" | b"_[1" | b"_[j" | b"_[i" if !name.is_empty() => Some((name, CodeOf::Program)),
+        b"_[k" if !name.is_empty() => Some((name, CodeOf::Kernel)),
+        _ => None,
+    }
+}
+
+fn has_annotation(stack: &[u8]) -> bool {
+    stack.split(|&byte| byte == b';').any(|frame| split_annotation(frame).is_some())
+}
+
+/// Parses `[tid=N]` or `[name tid=N]`.
+fn async_profiler_root<'a>(stack: &'a [u8], origin: &mut StackOrigin<'a>) -> Option<&'a [u8]> {
+    let (root, rest) = first(stack);
+    let inside = root.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let at = memchr::memmem::rfind(inside, b"tid=").filter(|_| origin.thread.is_none())?;
+    origin.thread = Some(number(&inside[at + 4..])?);
+    origin.thread_name = Some(inside[..at].trim_ascii_end()).filter(|name| !name.is_empty());
+    Some(rest)
 }
 
 /// A line without its count.
@@ -216,8 +266,13 @@ fn number(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses `file:func:line`. The file `~` and the line 0 stand for none.
+/// Parses `file:func:line`. The file `~` and the line 0 stand for none, and Austin leaves out both (`:GC:`).
 fn python_location(frame: &[u8]) -> Option<FrameLocation<'_>> {
+    if let Some(function) = frame.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b":"))
+        && memchr::memchr(b':', function).is_none()
+    {
+        return Some(FrameLocation { function, file: None, line: None });
+    }
     let colon = memchr::memrchr(b':', frame)?;
     let line = decimal(&frame[colon + 1..])?;
     let at = memchr::memrchr(b':', &frame[..colon])?;
@@ -282,6 +337,9 @@ mod tests {
         assert_eq!(of("f (a.py:3);g (b.py:4) 2\nthread (7) 1\n"), Convention::PySpy);
         assert_eq!(of("P1;T0:2;a.py:f:3 20\n"), Convention::Austin(Measured::Wall));
         assert_eq!(of("# austin: 3.6.0\n# mode: full\n\nP1;T2 1,0,-5\n"), Convention::Austin(Measured::Full));
+        let time_only = "# python: 3.11.7\n# austin: 4.0.0\n# mode: full\nP1;T0:2;a.py:f:3 20\n";
+        assert_eq!(of(time_only), Convention::Austin(Measured::Wall));
+        assert_eq!(of("[main tid=7];a/B.c_[j];d_[k] 3\nx 1\n"), Convention::Annotated);
         for plain in [
             "main /a.php:3;f /b.php:4 2\n",
             "f (a.py:3) 2\nmain 1\n",
@@ -308,6 +366,26 @@ mod tests {
         assert_eq!(python_location(b"C:\\a.py:f:3"), location(b"f", Some(b"C:\\a.py"), Some(3)));
         assert_eq!(python_location(b"~:<GC>:0"), location(b"<GC>", None, None));
         assert_eq!(python_location(b"a:f"), None);
+        assert_eq!(python_location(b":GC:"), location(b"GC", None, None));
+        assert_eq!(python_location(b":a:b:"), None);
+    }
+
+    #[test]
+    fn annotations_say_how_code_was_made() {
+        for (frame, split) in [
+            ("java/lang/String.hash_[j]", Some(("java/lang/String.hash", CodeOf::Program))),
+            ("f_[0]", Some(("f", CodeOf::Program))),
+            ("f_[k]", Some(("f", CodeOf::Kernel))),
+            ("f_[2]", None),
+            ("_[k]", None),
+            ("f[k]", None),
+        ] {
+            let found = split_annotation(frame.as_bytes());
+            assert_eq!(found, split.map(|(name, code): (&str, _)| (name.as_bytes(), code)), "{frame}");
+        }
+        let (origin, frames) = Convention::Annotated.split(b"[pool-1 a tid=34];f_[j]");
+        assert_eq!((origin.thread, origin.thread_name), (Some(34), Some(&b"pool-1 a"[..])));
+        assert_eq!(frames, b"f_[j]");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::detect::DETECT_BYTES;
 use crate::detect::lines::LineKinds;
-use crate::detect::prefix::{contains, is_text};
+use crate::detect::prefix::{contains, is_text, lines};
 use crate::registry::{Detect, Facts};
 
 /// The facts about `folded`.
@@ -26,7 +26,8 @@ fn is_folded(prefix: &[u8]) -> bool {
     if cut {
         return contains(prefix, b";") && !contains(prefix, b"{");
     }
-    if prefix.starts_with(b"# austin:") {
+    let mut head = lines(prefix).take_while(|line| line.starts_with(b"# "));
+    if head.any(|line| line.starts_with(b"# austin: ")) {
         return true;
     }
     let LineKinds { said, counted, stacks, .. } = LineKinds::of(prefix);

@@ -4,12 +4,12 @@ use std::io::{self, BufRead};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Frame, FrameId, Label, LabelValue, LabelsId, Mode, ProfileSink, Recovery, Sample, Segment, StackId,
-    TableFull, Tables, Thread, ValueType,
+    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample, Segment,
+    StackId, StringId, TableFull, Tables, Thread, ValueType,
 };
 
 use super::NAME;
-use super::convention::{Convention, HEAD_BYTES, Measured, StackOrigin};
+use super::convention::{CodeOf, Convention, HEAD_BYTES, Measured, StackOrigin, split_annotation};
 use super::read::{self, CountOddity, CountedStack};
 use crate::frames::location::FrameLocation;
 use crate::frames::memo::FrameMemo;
@@ -17,15 +17,20 @@ use crate::lines::import::{LineFault, LineOutput, LineParser};
 use crate::lines::text::{common_prefix, head_of};
 use crate::{Error, Position, ReadError, ReadOptions};
 
+/// The module of annotated frames of the kernel.
+const KERNEL: &[u8] = b"[kernel]";
+
 /// Reads folded stacks: one sample, a run, for each line.
 ///
 /// A frame of the form `FUNCTION FILE:LINE` keeps its parts, with a line of -1 as unknown; any other frame is a name.
 /// Counts with a fraction are rounded, and of two counts (a differential profile) the second is taken, with one warning
 /// per file. Comments begin with `# `.
 ///
+/// Frames with the annotations of async-profiler (`_[j]`, `_[k]`) go by their names, and those of the kernel have a module.
+///
 /// If all of the first lines follow the convention of CPython's profiler, py-spy or Austin, samples get their processes
 /// and threads, and frames get files and lines. The command line of a process becomes a label, `command`. Austin's
-/// numbers become values, because its lines have no counts.
+/// numbers become values, because its lines have no counts, and its first comments metadata.
 ///
 /// A last line without a line feed that cannot be read is a cut-off end: a warning.
 ///
@@ -53,10 +58,27 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let (head, rest) = head_of(input, HEAD_BYTES).map_err(|error| Error::io(NAME, Position::Whole, error))?;
     let convention = Convention::of(&head);
-    let output = LineOutput::begin(segment_of(convention), options, tables, sink)?;
+    let metadata = metadata_of(&head, convention, tables)?;
+    let segment = Segment { metadata, ..segment_of(convention) };
+    let output = LineOutput::begin(segment, options, tables, sink)?;
     let path = FoldedPath { convention, ..FoldedPath::default() };
     let mut importer = Importer { tables, path, values: Vec::new(), oddity: None, reported: [false; 2] };
     output.import(io::Read::chain(io::Cursor::new(head), rest), &mut importer)
+}
+
+/// The comments `# KEY: VALUE` before the first stack, of Austin.
+fn metadata_of(
+    head: &[u8],
+    convention: Convention,
+    tables: &mut Tables,
+) -> Result<Vec<(StringId, StringId)>, TableFull> {
+    let is_austin = matches!(convention, Convention::Austin(_));
+    let comments = head.split(|&byte| byte == b'\n').map_while(|line| line.strip_prefix(b"# "));
+    let entries = comments.take_while(|_| is_austin).filter_map(|comment| {
+        let comment = comment.trim_ascii();
+        memchr::memmem::find(comment, b": ").map(|at| (&comment[..at], &comment[at + 2..]))
+    });
+    entries.map(|(key, value)| Ok((tables.intern_string(key)?, tables.intern_string(value)?))).collect()
 }
 
 fn segment_of(convention: Convention) -> Segment {
@@ -188,9 +210,15 @@ impl FoldedPath {
 }
 
 fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Result<FrameId, TableFull> {
+    let annotated = split_annotation(text).filter(|_| convention == Convention::Annotated);
+    let (text, code) = annotated.unwrap_or((text, CodeOf::Program));
     let whole = FrameLocation { function: text, file: None, line: None };
     let FrameLocation { function, file, line } = convention.location(text).unwrap_or(whole);
     let function = tables.intern_string(function)?;
     let file = file.map(|file| tables.intern_string(file)).transpose()?;
-    tables.intern_frame(&Frame { file, line, ..Frame::named(function) })
+    let native = match code {
+        CodeOf::Kernel => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
+        CodeOf::Program => None,
+    };
+    tables.intern_frame(&Frame { file, line, native, ..Frame::named(function) })
 }

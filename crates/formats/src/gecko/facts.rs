@@ -8,7 +8,7 @@ pub(crate) const FACTS: Facts = Facts {
     name: "gecko",
     aliases: &["firefox"],
     extensions: &["gecko.json"],
-    description: "processed profile of Firefox Profiler, which samply and CPython's replay write",
+    description: "profile of Firefox or its profiler, which samply and CPython's replay write",
     page: "formats/gecko.md",
     is_binary: false,
     is_stream: false,
@@ -17,7 +17,14 @@ pub(crate) const FACTS: Facts = Facts {
     detect: Detect::Content(is_gecko),
 };
 
-/// Detects a JSON object with the version of processed profiles.
+/// Detects a JSON object with the version of processed profiles, or with what Firefox begins its own with.
 fn is_gecko(prefix: &[u8]) -> bool {
-    trim_start(prefix).starts_with(b"{") && contains(prefix, b"\"preprocessedProfileVersion\"")
+    let is_processed = || contains(prefix, b"\"preprocessedProfileVersion\"");
+    // Unprocessed: the list of mapped libraries comes first, and may be longer than what is looked at.
+    let has_libs = || {
+        [&b"\"libs\""[..], b"\"breakpadId\"", b"\"debugPath\""].iter().all(|member| contains(prefix, member))
+    };
+    let has_rows =
+        || [&b"\"stackTable\""[..], b"\"schema\"", b"\"data\""].iter().all(|member| contains(prefix, member));
+    trim_start(prefix).starts_with(b"{") && (is_processed() || has_libs() || has_rows())
 }

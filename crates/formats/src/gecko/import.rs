@@ -15,13 +15,13 @@ use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
-/// Reads a processed profile of Firefox Profiler, of any version from 1 to 75; each thread becomes a segment.
+/// Reads a processed profile of Firefox Profiler, of any version from 1 to 75, or an unprocessed one of Firefox with all its
+/// processes; each thread becomes a segment.
 ///
 /// Weights are counts, or values if they are times or bytes. Markers and counters are not read.
 ///
 /// # Errors
-/// If the input is not such a profile (unprocessed profiles from Firefox are not) or exceeds the limit, or the sink
-/// fails. Positions are lines.
+/// If the input is not such a profile or exceeds the limit, or the sink fails. Positions are lines.
 pub fn import(
     input: impl BufRead,
     options: &ReadOptions,
@@ -43,24 +43,24 @@ fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Processed
     let seed = PhantomData::<ProcessedProfile>;
     let memory = JsonMemory::of_values(options.limits, INDEX_BYTES);
     let document = json::parse(NAME, input, &memory, seed)?;
-    if document.meta.preprocessed_profile_version.is_none() {
-        let message = "expected a processed profile, found one without preprocessedProfileVersion";
+    if document.meta.preprocessed_profile_version.or(document.meta.version).is_none() {
+        let message = "expected a profile of Firefox, found one without a version";
         return Err(Error::new(ErrorKind::Unsupported, NAME, Position::Whole, message));
     }
     Ok(document)
 }
 
-struct ProfileReading<'d> {
-    document: &'d ProcessedProfile,
-    tables: &'d mut Tables,
-    sink: &'d mut dyn ProfileSink,
-    damage: &'d mut DocumentDamage,
+pub(super) struct ProfileReading<'d> {
+    pub(super) document: &'d ProcessedProfile,
+    pub(super) tables: &'d mut Tables,
+    pub(super) sink: &'d mut dyn ProfileSink,
+    pub(super) damage: &'d mut DocumentDamage,
     /// The processes whose names are not numbers, by the first of their threads.
     processes: HashMap<String, u64>,
 }
 
 /// The stacks of the document; `None` if one cannot be resolved.
-type ResolvedStacks = Vec<Option<StackId>>;
+pub(super) type ResolvedStacks = Vec<Option<StackId>>;
 
 /// The kind of weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,9 @@ impl WeightKind {
 impl ProfileReading<'_> {
     fn run(mut self) -> Result<(), ReadError> {
         let document = self.document;
+        if document.meta.preprocessed_profile_version.is_none() {
+            return self.processes(document);
+        }
         let shared_strings = document.shared.string_array.as_deref().unwrap_or_default();
         let shared = match &document.shared.stack_table {
             Some(_) => Some(self.stacks(&document.shared, shared_strings)?),
@@ -126,7 +129,7 @@ impl ProfileReading<'_> {
         Ok(())
     }
 
-    fn meet(&mut self, message: String) -> Result<(), Error> {
+    pub(super) fn meet(&mut self, message: String) -> Result<(), Error> {
         self.damage.meet(Error::malformed(NAME, Position::Whole, message), 0)
     }
 
@@ -190,13 +193,11 @@ impl ProfileReading<'_> {
         let lib = frame_table.lib(row).or_else(|| resource.and_then(|resource| resources.lib(resource)));
         let native = match frame_table.address(row).zip(lib.and_then(|lib| self.document.libs.get(lib))) {
             Some((address, lib)) => {
-                let path = lib.path.as_deref().filter(|path| !path.is_empty());
-                let module = path.or(lib.name.as_deref()).unwrap_or_default();
                 let symbol = frame_table.native_symbol(row);
                 let start =
                     symbol.and_then(|symbol| tables.native_symbols.address.get(symbol).copied().flatten());
                 let offset = start.and_then(|start| address.checked_sub(start));
-                Some(NativeFrame { module: self.text(module)?, offset })
+                Some(NativeFrame { module: self.text(lib.module())?, offset })
             }
             None => None,
         };
@@ -213,7 +214,7 @@ impl ProfileReading<'_> {
         Ok(self.tables.intern_frame(&frame)?)
     }
 
-    fn text(&mut self, text: &str) -> Result<StringId, ReadError> {
+    pub(super) fn text(&mut self, text: &str) -> Result<StringId, ReadError> {
         Ok(self.tables.intern_string(text.as_bytes())?)
     }
 
@@ -260,7 +261,7 @@ impl ProfileReading<'_> {
         Ok(())
     }
 
-    fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {
+    pub(super) fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {
         self.damage.recovery.samples = self.damage.recovery.samples.saturating_add(sample.count);
         let at = Context { tables: self.tables, segment };
         self.damage.recovery.stopped = self.sink.sample(at, sample)?.is_break();
@@ -345,7 +346,7 @@ fn measure(weights: WeightKind, weight: Option<f64>) -> (u64, i64) {
 }
 
 /// The id of a process or thread: a number in some versions, and a text such as `100.1` in others.
-fn id_text(id: &serde_json::Value) -> Option<String> {
+pub(super) fn id_text(id: &serde_json::Value) -> Option<String> {
     match id {
         serde_json::Value::String(text) if !text.is_empty() => Some(text.clone()),
         serde_json::Value::Number(number) => Some(number.to_string()),

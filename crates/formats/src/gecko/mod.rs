@@ -1,6 +1,6 @@
 //! The processed profiles of Firefox Profiler. They are written like CPython's `replay --gecko` does: a lane per
 //! thread, with its samples, and with the intervals in which it had the GIL, was on a CPU, waited, or had an exception.
-//! Profiles of any writer and version can be read (`docs/formats/gecko.md`).
+//! Profiles of any writer and version can be read, and those that Firefox itself writes (`docs/formats/gecko.md`).
 //!
 //! Errors of `replay` are not copied: `docs/formats/tachyon.md` lists the differences.
 
@@ -9,8 +9,11 @@ mod export;
 mod facts;
 mod import;
 mod lane;
+mod location;
 mod read;
+mod rows;
 mod tables;
+mod unprocessed;
 
 pub use export::Exporter;
 pub(crate) use facts::FACTS;

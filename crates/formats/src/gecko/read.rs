@@ -1,11 +1,14 @@
-//! A processed profile, read from JSON.
+//! A profile, read from JSON.
 //!
-//! Memory is proportional to the document. Every column may be absent: versions have different ones.
+//! Memory is proportional to the document. Every column may be absent: versions have different ones, and the tables of
+//! unprocessed profiles have a schema and rows instead.
 //!
 //! Source: Firefox Profiler, `docs-developer/CHANGELOG-formats.md` (versions up to 58), and the upgraders in the
 //! package `@firefox-devtools/profiler-cli` 0.10.0 (versions up to 75).
 
 use serde::Deserialize;
+
+use super::rows::{CellRows, RowCount, RowTable, Schema};
 
 /// An integer of a column, or none.
 type Index = Option<i64>;
@@ -21,6 +24,8 @@ pub(super) struct ProcessedProfile {
     pub(super) libs: Vec<Lib>,
     pub(super) threads: Vec<ThreadTables>,
     pub(super) shared: ThreadTables,
+    /// The other processes of an unprocessed profile.
+    pub(super) processes: Vec<Self>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,6 +33,8 @@ pub(super) struct ProcessedProfile {
 pub(super) struct Meta {
     /// Absent in unprocessed profiles from Firefox, which have another format.
     pub(super) preprocessed_profile_version: Option<i64>,
+    /// The version of the data of Firefox.
+    pub(super) version: Option<i64>,
     /// The period, in milliseconds.
     pub(super) interval: Option<f64>,
     /// The origin of all times, in milliseconds since 1970.
@@ -40,6 +47,17 @@ pub(super) struct Meta {
 pub(super) struct Lib {
     pub(super) name: Option<String>,
     pub(super) path: Option<String>,
+    /// Where it is mapped, in unprocessed profiles.
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl Lib {
+    /// Its path, or else its name.
+    pub(super) fn module(&self) -> &str {
+        let path = self.path.as_deref().filter(|path| !path.is_empty());
+        path.or(self.name.as_deref()).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -53,6 +71,8 @@ pub(super) struct Sources {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ThreadTables {
     pub(super) name: Option<String>,
+    pub(super) process_name: Option<String>,
+    pub(super) process_type: Option<String>,
     pub(super) pid: serde_json::Value,
     pub(super) tid: serde_json::Value,
     #[serde(rename = "borehole")]
@@ -67,7 +87,7 @@ pub(super) struct ThreadTables {
     pub(super) native_symbols: NativeSymbols,
     /// Only in shared data.
     pub(super) sources: Sources,
-    pub(super) markers: Length,
+    pub(super) markers: Markers,
 }
 
 /// The exporter's additions to a thread.
@@ -77,16 +97,27 @@ pub(super) struct ThreadExtras {
     pub(super) interpreter: Option<u64>,
 }
 
-/// A table of which only the length is used.
+/// Markers, of which only the number is used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Length {
+pub(super) struct Markers {
     pub(super) length: u64,
+    /// In unprocessed profiles.
+    data: RowCount,
+}
+
+impl Markers {
+    /// The number of markers of an unprocessed profile.
+    pub(super) const fn rows(&self) -> u64 {
+        self.data.0
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SamplesTable {
+    schema: Schema,
+    data: CellRows,
     pub(super) stack: Vec<Index>,
     /// In milliseconds.
     pub(super) time: Option<Vec<f64>>,
@@ -99,6 +130,8 @@ pub(super) struct SamplesTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct StackTableColumns {
+    schema: Schema,
+    data: CellRows,
     pub(super) frame: Vec<i64>,
     pub(super) prefix: Vec<Index>,
     /// The distance to the caller's row, upwards, 0 for none, since version 66.
@@ -108,6 +141,8 @@ pub(super) struct StackTableColumns {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct FrameTableColumns {
+    schema: Schema,
+    data: CellRows,
     pub(super) func: Vec<i64>,
     pub(super) address: Vec<Index>,
     pub(super) line: Vec<Index>,
@@ -171,6 +206,11 @@ fn row_of(index: i64) -> Option<usize> {
 }
 
 impl StackTableColumns {
+    /// The table of an unprocessed profile.
+    pub(super) const fn rows(&self) -> RowTable<'_> {
+        RowTable { schema: &self.schema, data: &self.data }
+    }
+
     /// The row of the caller; `Err` if it is not before its callee.
     pub(super) fn caller(&self, row: usize) -> Result<Option<usize>, i64> {
         let before = |caller: i64| row_of(caller).filter(|&caller| caller < row).ok_or(caller).map(Some);
@@ -186,6 +226,11 @@ impl StackTableColumns {
 }
 
 impl FrameTableColumns {
+    /// The table of an unprocessed profile.
+    pub(super) const fn rows(&self) -> RowTable<'_> {
+        RowTable { schema: &self.schema, data: &self.data }
+    }
+
     pub(super) fn line(&self, row: usize) -> Option<i64> {
         known(&self.line, &self.flags, row, frame_flags::LINE)
     }
@@ -234,6 +279,11 @@ impl ResourceTable {
 }
 
 impl SamplesTable {
+    /// The table of an unprocessed profile.
+    pub(super) const fn rows(&self) -> RowTable<'_> {
+        RowTable { schema: &self.schema, data: &self.data }
+    }
+
     /// The time of each sample, in nanoseconds from the origin, if known.
     pub(super) fn times_ns(&self) -> Option<Vec<i64>> {
         if let Some(times) = &self.time {

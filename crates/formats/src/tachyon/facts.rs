@@ -6,7 +6,7 @@ use crate::registry::{Detect, Facts};
 pub(crate) const FACTS: Facts = Facts {
     name: "tachyon",
     aliases: &["tach", "python"],
-    extensions: &["bin", "tach"],
+    extensions: &["bin", "tach", "tachyon"],
     description: "binary profile of CPython 3.15: call-stack samples of Python",
     page: "formats/tachyon.md",
     is_binary: true,

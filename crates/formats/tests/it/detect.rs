@@ -151,8 +151,8 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jsonl,
-        legacy_pprof, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt,
+        callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr, jsonl,
+        legacy_pprof, mojo, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt,
         speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
@@ -162,6 +162,8 @@ fn each_format_goes_by_one_name() {
         (Format::Phpspy, phpspy::NAME),
         (Format::PerfData, perf_data::NAME),
         (Format::PerfScript, perf_script::NAME),
+        (Format::Jfr, jfr::NAME),
+        (Format::Mojo, mojo::NAME),
         (Format::Folded, folded::NAME),
         (Format::Collapsed, collapsed::NAME),
         (Format::Pstats, pstats::NAME),

@@ -10,6 +10,7 @@ use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
 
 use crate::flat::{self, FlatFrame, FlatSample, corpus_names, damaged, play, rbt_samples};
+use crate::play::collected;
 
 fn read_with(text: &[u8], options: &ReadOptions) -> Result<(Vec<FlatSample>, Recovery), ReadError> {
     flat::read(&|input, options, tables, sink| folded::import(input, options, tables, sink), text, options)
@@ -136,12 +137,32 @@ fn a_frame_with_file_and_line_keeps_them() {
 
 #[test]
 fn frames_of_other_programs_are_names() {
-    let names = "main (app.py:12);block in run - app.rb:3;App::f();java/lang/Thread.run:745_[j];[unknown];a.out`f+0x1";
+    let names = "main (app.py:12);block in run - app.rb:3;App::f();java/lang/Thread.run:745_[x];[unknown];a.out`f+0x1";
     let (samples, _) = read(format!("{names} 1\n").as_bytes());
     let frames = samples[0].frames_leaf_first.iter().rev();
     let read: Vec<_> = frames.map(|frame| (show(&frame.function), frame.file.is_none())).collect();
     let expected: Vec<_> = names.split(';').map(|name| (name.to_owned(), true)).collect();
     assert_eq!(read, expected);
+}
+
+#[test]
+fn annotations_of_async_profiler_are_no_part_of_names() {
+    let text = b"[main tid=7];a/B.run_[0];a/B.c_[j];sys_read_[k] 3\n[main tid=7];a/B.run_[j];f 2\nx 1\n";
+    let (collect, _) =
+        collected(|tables, sink| folded::import(&text[..], &ReadOptions::default(), tables, sink)).unwrap();
+    let seen: Vec<_> = collect
+        .samples()
+        .map(|sample| {
+            let names = sample.frames_leaf_first.iter().map(|frame| frame.function.as_str());
+            (sample.thread, names.collect::<Vec<_>>())
+        })
+        .collect();
+    let expected =
+        [(Some(7), vec!["sys_read", "a/B.c", "a/B.run"]), (Some(7), vec!["f", "a/B.run"]), (None, vec!["x"])];
+    assert_eq!(seen, expected);
+    let kernel = &collect.samples().next().unwrap().frames_leaf_first[0];
+    assert_eq!(kernel.native, Some(("[kernel]".to_owned(), None)));
+    assert_eq!(collect.thread_names, [(7, "main".to_owned())]);
 }
 
 #[test]

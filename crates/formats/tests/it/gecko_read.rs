@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use borehole_formats::detect::{Format, detect};
 use borehole_formats::gecko::import;
 use borehole_formats::{Error, ReadOptions, tachyon};
 use borehole_model::{LaneId, ProfileSink as _, Recovery, Tables};
@@ -200,11 +201,72 @@ fn libraries_addresses_and_weights_are_understood() {
     assert_eq!((heap.value_types[0].1.as_str(), &heap.samples[0].values[..]), ("bytes", &[-64][..]));
 }
 
+/// Self samples of each process by function, or by library for addresses, as Firefox's profiler has them.
+fn self_samples(profile: &Collect) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut sums: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for sample in profile.samples() {
+        let leaf = &sample.frames_leaf_first[0];
+        let library = leaf.native.as_ref().map(|(module, _)| module.rsplit('/').next().unwrap());
+        let is_address = library.is_none() && leaf.function.starts_with("0x");
+        let name = library.unwrap_or(if is_address { "?" } else { &leaf.function });
+        let process = sums.entry(sample.process.unwrap().to_string()).or_default();
+        *process.entry(name.to_owned()).or_default() += 1;
+    }
+    sums
+}
+
 #[test]
-fn unprocessed_firefox_profiles_are_refused_by_name() {
-    let raw = br#"{"meta":{"version":31,"interval":1},"threads":[{"samples":{"schema":{"stack":0},"data":[[0]]}}]}"#;
-    let error = read_with(raw, &ReadOptions::default()).unwrap_err();
-    assert!(error.is_unsupported() || error.is_malformed(), "{error}");
+fn profiles_of_firefox_have_the_sums_of_its_profiler() {
+    let bytes = read_corpus("firefox/shutdown.json");
+    assert_eq!(detect(&bytes), Some(Format::Gecko));
+    let profile = read(&bytes);
+    let theirs: BTreeMap<String, BTreeMap<String, u64>> =
+        serde_json::from_slice(&read_corpus("firefox/shutdown.self.json")).unwrap();
+    assert_eq!(theirs.len(), 4);
+    assert_eq!(self_samples(&profile), theirs);
+    let inner = profile.samples().find(|sample| sample.frames_leaf_first[0].function == "inner").unwrap();
+    let frame = &inner.frames_leaf_first[0];
+    assert_eq!(frame.file.as_deref(), Some("file:///app/page.html"));
+    assert!(frame.line == Some(2) && frame.column.is_some(), "{frame:?}");
+    assert_eq!(profile.thread_names.len(), 4);
+}
+
+#[test]
+fn the_processes_of_a_profile_share_its_clock() {
+    let thread = |pid: u32, time: &str| {
+        format!(
+            r#"{{"name":"GeckoMain","processName":"Tab","pid":{pid},"tid":{pid},
+            "samples":{{"schema":{{"stack":0,"time":1}},"data":[[0,{time}],[null,{time}],[7,{time}]]}},
+            "stackTable":{{"schema":{{"prefix":0,"frame":1}},"data":[[null,0],[0,1]]}},
+            "frameTable":{{"schema":{{"location":0,"line":4}},"data":[[0],[1,true,null,"x",7]]}},
+            "markers":{{"schema":{{"name":0}},"data":[[0,{{"a":1}}]]}},"stringTable":["(root)","f (a.js:3:4)"]}}"#
+        )
+    };
+    let document = |start: u32, thread: &str, children: &str| {
+        format!(
+            r#"{{"meta":{{"version":34,"interval":1,"startTime":{start}}},"libs":[],"threads":[{thread}],
+            "processes":[{children}]}}"#
+        )
+    };
+    let child = document(1500, &thread(8, "2"), "");
+    let whole = document(1000, &thread(7, "1.5"), &child);
+    let error = read_with(whole.as_bytes(), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.message(), "unknown stack in sample 2 of a thread");
+    let (profile, recovery) = read_with(whole.as_bytes(), &ReadOptions::lenient()).unwrap();
+    let times: Vec<_> = profile.samples().map(|sample| (sample.process, sample.time_ns)).collect();
+    let [first, second] = [(Some(7), Some(1_500_000)), (Some(8), Some(502_000_000))];
+    assert_eq!(times, [first, first, second, second]);
+    assert_eq!(recovery.notes[0].message, "2 markers are not read");
+    let error = read_with(br#"{"meta":{}}"#, &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.message(), "expected a profile of Firefox, found one without a version");
+    for end in 0..whole.len() {
+        let _ = read_with(&whole.as_bytes()[..end], &ReadOptions::lenient());
+        for byte in [b'9', b'"', b'['] {
+            let mut changed = whole.clone().into_bytes();
+            changed[end] = byte;
+            let _ = read_with(&changed, &ReadOptions::lenient());
+        }
+    }
 }
 
 #[test]

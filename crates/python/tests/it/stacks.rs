@@ -15,12 +15,17 @@ use crate::programs::{self, Program};
 /// The constructs that the program stops in, and a few more in new releases.
 const CONSTRUCTS: usize = 32;
 
+/// The mark of a collection of garbage.
+const COLLECTION: &str = "<GC>\t~\t-1";
+
 /// How many times a program that has printed its stack is looked at until it waits.
 const PATIENCE: usize = 5000;
 
+/// The stack as a program prints it: Python does not tell a program that it collects garbage.
 fn stack(outcome: &SampleOutcome, tables: &Tables) -> Option<Vec<String>> {
+    let printed = |frames: Vec<String>| frames.into_iter().filter(|frame| frame != COLLECTION).collect();
     match outcome {
-        SampleOutcome::Stack { id, .. } => Some(programs::frames(tables, *id)),
+        SampleOutcome::Stack { id, .. } => Some(printed(programs::frames(tables, *id))),
         SampleOutcome::Idle | SampleOutcome::Torn | SampleOutcome::Ended => None,
     }
 }
@@ -108,6 +113,31 @@ fn frames_have_the_instructions_that_the_program_prints() {
             program.go_on();
         }
         assert_eq!(stops, 20, "{}", interpreter.name);
+    }
+}
+
+#[test]
+fn a_collection_of_garbage_stands_between_who_began_it_and_what_it_calls() {
+    for interpreter in programs::pythons("collecting") {
+        let mut program = Program::start(&mut interpreter.command("stacks/collecting.py"));
+        let (_, mut expected) = program.expected().unwrap();
+        assert_eq!(expected, ["__del__", "collect", "<module>"], "{}", interpreter.name);
+        let process = Process::open(program.id()).unwrap();
+        let python = Python::attach(&process).unwrap();
+        let (mut tables, mut walker) = (Tables::default(), StackWalker::new(&python, WalkOptions::default()));
+        let thread = python.threads(&process).unwrap().threads[0];
+        let sample = walker.sample(&process, &thread, Stillness::Running, &mut tables).unwrap();
+        let SampleOutcome::Stack { id, .. } = sample.outcome else { panic!("{sample:?}") };
+        let frames = programs::frames(&tables, id);
+        // Names are qualified from 3.11 on.
+        let name = |frame: &String| frame.split('\t').next().unwrap().replace("Cycle.", "");
+        let found: Vec<String> = frames.iter().skip(1).map(name).collect();
+        // Earlier releases do not tell which frame began the collection.
+        if python.identity().version.minor >= 15 {
+            expected.insert(1, "<GC>".to_owned());
+            assert_eq!(frames[2], COLLECTION);
+        }
+        assert_eq!(found, expected, "{}", interpreter.name);
     }
 }
 

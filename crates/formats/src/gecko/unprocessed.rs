@@ -1,0 +1,207 @@
+//! Imports the profiles that Firefox itself writes: a document for each process, one inside the other.
+
+use borehole_model::{Context, Frame, FrameId, LaneId, NativeFrame, Sample, Segment, Thread, Warning};
+
+use super::NAME;
+use super::import::{ProfileReading, ResolvedStacks, id_text};
+use super::location::RawLocation;
+use super::read::{Lib, ProcessedProfile, ThreadTables, nanoseconds};
+use crate::ReadError;
+
+impl ProfileReading<'_> {
+    /// Reads the threads of a process, then those of its children. Times count from the start of the outermost.
+    pub(super) fn processes(&mut self, document: &ProcessedProfile) -> Result<(), ReadError> {
+        let mut markers = 0_u64;
+        let mut waiting = vec![document];
+        while let Some(process) = waiting.pop() {
+            for thread in &process.threads {
+                markers = markers.saturating_add(thread.markers.rows());
+                if !self.damage.recovery.stopped {
+                    self.raw_thread(process, thread)?;
+                }
+            }
+            waiting.extend(process.processes.iter().rev());
+        }
+        if markers > 0 {
+            self.damage.recovery.note(Warning::new(format!("{markers} markers are not read")));
+        }
+        Ok(())
+    }
+
+    fn raw_thread(&mut self, process: &ProcessedProfile, thread: &ThreadTables) -> Result<(), ReadError> {
+        let Some(samples) = thread.samples.as_ref().map(|samples| samples.rows()) else { return Ok(()) };
+        let stacks = self.raw_stacks(process, thread)?;
+        let segment = self.raw_segment(process, thread)?;
+        self.sink.segment(Context { tables: self.tables, segment: &segment })?;
+        self.damage.recovery.segments += 1;
+        let number = id_text(&thread.tid).and_then(|text| LaneId::parse(&text)).map(LaneId::to_u64);
+        self.name_raw_thread(thread, &segment, number)?;
+        let later_ns = self.later_ns(process);
+        let (stack_column, time_column) = (samples.column("stack"), samples.column("time"));
+        for row in 0..samples.len() {
+            let stack = match samples.cell(row, stack_column) {
+                None => None,
+                Some(_) => match samples.index(row, stack_column).and_then(|stack| stacks.get(stack)) {
+                    Some(&Some(stack)) => Some(stack),
+                    _ => {
+                        self.meet(format!("unknown stack in sample {row} of a thread"))?;
+                        continue;
+                    }
+                },
+            };
+            let time_ns =
+                samples.cell(row, time_column).map(|time| nanoseconds(time).saturating_add(later_ns));
+            self.give(&segment, &Sample { stack, count: 1, time_ns, thread: number, ..Sample::default() })?;
+            if self.damage.recovery.stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The nanoseconds from the start of the outermost process to that of `process`.
+    fn later_ns(&self, process: &ProcessedProfile) -> i64 {
+        let starts = process.meta.start_time.zip(self.document.meta.start_time);
+        starts.map_or(0, |(own, first)| nanoseconds(own - first))
+    }
+
+    fn raw_segment(
+        &mut self,
+        process: &ProcessedProfile,
+        thread: &ThreadTables,
+    ) -> Result<Segment, ReadError> {
+        let mut metadata = Vec::new();
+        for (key, value) in [("process", &thread.process_name), ("type", &thread.process_type)] {
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                metadata.push((self.text(key)?, self.text(value)?));
+            }
+        }
+        let meta = &self.document.meta;
+        let interval = process.meta.interval.map(nanoseconds).and_then(|period| u64::try_from(period).ok());
+        Ok(Segment {
+            format: NAME,
+            index: self.damage.recovery.segments,
+            period_ns: interval.filter(|&period| period > 0),
+            has_times: true,
+            start_unix_ns: meta.start_time.map(nanoseconds).filter(|&start| start > 0),
+            process: id_text(&thread.pid).and_then(|text| LaneId::parse(&text)).map(LaneId::to_process),
+            metadata,
+            ..Segment::default()
+        })
+    }
+
+    fn name_raw_thread(
+        &mut self,
+        thread: &ThreadTables,
+        segment: &Segment,
+        number: Option<u64>,
+    ) -> Result<(), ReadError> {
+        let name = thread.name.as_deref().filter(|name| !name.is_empty());
+        if let Some((name, number)) = name.zip(number) {
+            let name = self.text(name)?;
+            let thread = Thread { process: segment.process, number };
+            self.sink.thread(Context { tables: self.tables, segment }, thread, name)?;
+        }
+        Ok(())
+    }
+
+    /// All stacks of a thread. Callers come before callees.
+    fn raw_stacks(
+        &mut self,
+        process: &ProcessedProfile,
+        thread: &ThreadTables,
+    ) -> Result<ResolvedStacks, ReadError> {
+        let Some(table) = thread.stack_table.as_ref().map(|table| table.rows()) else {
+            return Ok(Vec::new());
+        };
+        let frames = self.raw_frames(process, thread)?;
+        let (prefix_column, frame_column) = (table.column("prefix"), table.column("frame"));
+        let mut stacks: ResolvedStacks = Vec::new();
+        for row in 0..table.len() {
+            let frame = table.index(row, frame_column).and_then(|frame| frames.get(frame).copied().flatten());
+            let caller = match table.cell(row, prefix_column) {
+                None => Some(None),
+                Some(_) => {
+                    let caller =
+                        table.index(row, prefix_column).and_then(|caller| stacks.get(caller).copied());
+                    caller.flatten().map(Some)
+                }
+            };
+            let stack = match caller.zip(frame) {
+                Some((caller, frame)) => Some(self.tables.intern_stack(caller, frame)?),
+                None => {
+                    self.meet(format!("invalid stack {row}: missing caller or frame"))?;
+                    None
+                }
+            };
+            stacks.push(stack);
+        }
+        Ok(stacks)
+    }
+
+    fn raw_frames(
+        &mut self,
+        process: &ProcessedProfile,
+        thread: &ThreadTables,
+    ) -> Result<Vec<Option<FrameId>>, ReadError> {
+        let table = thread.frame_table.rows();
+        let strings = thread.string_array.as_deref().unwrap_or_default();
+        let [location, line, column] = ["location", "line", "column"].map(|name| table.column(name));
+        let mut frames = Vec::new();
+        for row in 0..table.len() {
+            let text = table.index(row, location).and_then(|text| strings.get(text));
+            let frame = match text {
+                Some(text) => {
+                    let line = table.index(row, line).and_then(|line| i64::try_from(line).ok());
+                    let column = table.index(row, column).and_then(|column| u32::try_from(column).ok());
+                    Some(self.raw_frame(&process.libs, RawLocation::parse(text), text, (line, column))?)
+                }
+                None => {
+                    self.meet(format!("invalid frame {row}: missing location"))?;
+                    None
+                }
+            };
+            frames.push(frame);
+        }
+        Ok(frames)
+    }
+
+    /// A frame. The line and column that were executed come before those of the function.
+    fn raw_frame(
+        &mut self,
+        libs: &[Lib],
+        location: RawLocation<'_>,
+        text: &str,
+        place: (Option<i64>, Option<u32>),
+    ) -> Result<FrameId, ReadError> {
+        let (line, column) = place;
+        let frame = match location {
+            RawLocation::Address(address) => {
+                let holds =
+                    |lib: &&Lib| lib.start <= address && address < lib.end && !lib.module().is_empty();
+                let lib = libs.iter().find(holds);
+                match lib {
+                    Some(lib) => {
+                        let name = format!("{:#x}", address - lib.start);
+                        self.native_frame(&name, lib.module())?
+                    }
+                    None => Frame::named(self.text(text)?),
+                }
+            }
+            RawLocation::Native { function, library } => self.native_frame(function, library)?,
+            RawLocation::Script { function, file, line: own_line, column: own_column } => Frame {
+                file: Some(self.text(file)?),
+                line: line.or(own_line),
+                column: if line.is_some() { column } else { own_column },
+                ..Frame::named(self.text(function.unwrap_or(file))?)
+            },
+            RawLocation::Name(name) => Frame { line, column, ..Frame::named(self.text(name)?) },
+        };
+        Ok(self.tables.intern_frame(&frame)?)
+    }
+
+    fn native_frame(&mut self, name: &str, module: &str) -> Result<Frame, ReadError> {
+        let native = Some(NativeFrame { module: self.text(module)?, offset: None });
+        Ok(Frame { native, ..Frame::named(self.text(name)?) })
+    }
+}
