@@ -1,5 +1,6 @@
 //! Claims on recordings of other programs, in their own binary formats.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,12 +34,11 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     let read = claim(bench, &jfr, "jfr", goal)?;
     claims.push(match jfr_tool {
         Some(tool) => {
-            let print = ["print", "--events", "jdk.ExecutionSample"].map(AsRef::as_ref);
+            let bytes = jfr.metadata()?.len() as f64;
+            let print = ["print", "--events", "jdk.ExecutionSample"].map(OsStr::new);
             let print = Work::new(&tool, print.into_iter().chain([jfr.as_os_str()]));
-            read.against(
-                "jfr print of the JDK, of one kind of event",
-                print.bytes_per_second(RECORDED_BYTES as f64),
-            )
+            let name = "jfr print of the JDK, of one kind of event".to_owned();
+            read.against(name, print.bytes_per_second(bytes))
         }
         None => read,
     });

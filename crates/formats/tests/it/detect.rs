@@ -151,9 +151,9 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 #[test]
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
-        callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr, jsonl,
-        legacy_pprof, mojo, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt,
-        speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
+        callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr,
+        jsonl, legacy_pprof, mojo, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats,
+        rbt, speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
