@@ -269,6 +269,11 @@ impl NativeSampler {
         self.names.named(stack, self.depth, patience, tables)
     }
 
+    /// The files of code that was met, as texts of [`borehole_model::NativeModule`].
+    pub(crate) fn modules(&self) -> Vec<String> {
+        self.names.met().cloned().collect()
+    }
+
     /// Drops all ids of tables.
     pub(crate) fn forget(&mut self) {
         self.names.forget();

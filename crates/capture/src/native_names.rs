@@ -3,9 +3,10 @@
 //! While a thread is sampled, its frames are raw: they state an address. [`NativeNames::named`] replaces them once the symbols of
 //! their files are loaded, which takes longer than the time between two samples.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables};
+use borehole_model::{Frame, FrameId, NativeFrame, NativeModule, StackId, StringId, Tables};
 use borehole_process::{ForeignProcess as _, MemoryMapping, Process};
 use borehole_symbols::{AddressNames, Module, SymbolFrame};
 use hashbrown::HashMap;
@@ -14,6 +15,9 @@ use crate::error::Error;
 use crate::native_modules::module_of;
 use crate::subject::Patience;
 use crate::symbol_thread::{CodePlace, SymbolAnswer, SymbolRequest};
+
+/// The most files of a process that are stated in a recording.
+const MOST_MODULES: usize = 1024;
 
 /// The module of code that is in no file.
 const MADE: &[u8] = b"[made]";
@@ -45,6 +49,8 @@ pub(crate) struct NativeNames {
     stacks: HashMap<StackId, StackId>,
     /// The frames of one stack, the leaf first.
     frames: Vec<FrameId>,
+    /// The files of code that was met, as texts of [`NativeModule`].
+    met: BTreeSet<String>,
     /// The names of compiled code, once some was met.
     made: Option<AddressNames>,
     answers: (Sender<SymbolAnswer>, Receiver<SymbolAnswer>),
@@ -77,6 +83,7 @@ impl Default for NativeNames {
             all: Vec::new(),
             stacks: HashMap::new(),
             frames: Vec::new(),
+            met: BTreeSet::new(),
             made: None,
             answers: mpsc::channel(),
         }
@@ -86,8 +93,8 @@ impl Default for NativeNames {
 impl NativeNames {
     /// Drops all ids of tables.
     pub(crate) fn forget(&mut self) {
-        let (changes, made) = (self.changes, self.made.take());
-        *self = Self { changes, made, ..Self::default() };
+        let (changes, made, met) = (self.changes, self.made.take(), std::mem::take(&mut self.met));
+        *self = Self { changes, made, met, ..Self::default() };
     }
 
     /// Forgets which modules are where. What is being looked up stays.
@@ -154,8 +161,24 @@ impl NativeNames {
         }
         let name = tables.intern_string(file_name(&mapping.path))?;
         let module = CodeModule { module: module_of(process, mapping), name };
+        if let Some(Module { build_id, memory: None, .. }) = &module.module
+            && self.met.len() < MOST_MODULES
+        {
+            let module = NativeModule {
+                build_id: build_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+                start: mapping.file_offset,
+                end: mapping.file_offset.saturating_add(mapping.end - mapping.start),
+                path: String::from_utf8_lossy(&mapping.path).into_owned(),
+            };
+            self.met.insert(module.to_string());
+        }
         self.modules.insert(mapping.start, module.clone());
         Ok(module)
+    }
+
+    /// The files of code that was met, as texts of [`NativeModule`].
+    pub(crate) fn met(&self) -> impl Iterator<Item = &String> {
+        self.met.iter()
     }
 
     /// The stack with the names of its raw frames, and at most `depth` frames; `None` if some are still looked up.
@@ -213,10 +236,10 @@ impl NativeNames {
             self.all.push(found_frame(found, module, tables)?);
         }
         if answer.frames.is_empty() {
-            // Without a symbol, code of the same file is one function; the address says where in the file.
+            // Without a symbol, code of the same file is one function; the offset says where in the file.
             let name = tables.string(module);
             let unnamed = if name.starts_with(b"[") { name.to_vec() } else { [b"[", name, b"]"].concat() };
-            self.all.push(plain_frame(&unnamed, module, Some(answer.stated), tables)?);
+            self.all.push(plain_frame(&unnamed, module, Some(answer.offset), tables)?);
         }
         self.names.insert(answer.raw, FrameNames::Known(start, self.all.len()));
         Ok(())

@@ -234,6 +234,10 @@ impl Subject for PhpProcess {
         }
     }
 
+    fn native_modules(&self) -> Vec<String> {
+        self.native.as_ref().map(NativeSampler::modules).unwrap_or_default()
+    }
+
     fn take_native_counts(&mut self) -> NativeCounts {
         self.native.as_mut().map(NativeSampler::take_counts).unwrap_or_default()
     }

@@ -225,6 +225,10 @@ impl Subject for ProgramProcess {
         self.native.named(stack, patience, tables)
     }
 
+    fn native_modules(&self) -> Vec<String> {
+        self.native.modules()
+    }
+
     fn take_native_counts(&mut self) -> NativeCounts {
         self.native.take_counts()
     }

@@ -1,10 +1,11 @@
 //! A session: one thread that samples processes into one output.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use borehole_model::{Context, Frame, Sample, Segment, StackId, Status, Tables, Thread};
+use borehole_model::{Context, Frame, NativeModule, Sample, Segment, StackId, Status, Tables, Thread};
 use borehole_process::Stopper;
 
 use crate::control::{SessionControl, SessionProgress};
@@ -47,6 +48,8 @@ pub struct SamplingSession<'a> {
     current: Option<OpenSegment>,
     targets: Vec<SampledProcess>,
     pending: PendingSamples,
+    /// The files of native code of the current segment.
+    modules: BTreeSet<String>,
     idle: Option<StackId>,
     statistics: SampleStatistics,
     oracle: Oracle,
@@ -151,6 +154,7 @@ impl<'a> SamplingSession<'a> {
             current: None,
             targets: Vec::new(),
             pending: PendingSamples::default(),
+            modules: BTreeSet::new(),
             idle: None,
             statistics: SampleStatistics::default(),
             oracle: Oracle::one_in(options.oracle),
@@ -325,16 +329,19 @@ impl<'a> SamplingSession<'a> {
     /// Writes the counts of the segment's samples into the segment, and ends it.
     fn end_segment(&mut self) -> Result<(), Error> {
         self.write_pending(Patience::Wait)?;
+        self.note_modules(|_| true);
         self.statistics.truth = self.oracle.measured();
         let Some(OpenSegment { segment, counted_before, native_before, .. }) = &self.current else {
             return Ok(());
         };
         let counts = self.statistics.facts().into_iter().zip(counted_before);
         let counts = counts.map(|((key, now), (_, before))| (key, (now - before).to_string()));
+        let modules = std::mem::take(&mut self.modules).into_iter();
+        let modules = modules.map(|module| (NativeModule::KEY, module));
         let native = self.statistics.native - *native_before;
         let native = native.facts().into_iter().filter(|_| native.stacks > 0);
         let native = native.map(|(key, count)| (key, count.to_string()));
-        for (key, value) in counts.chain(native).chain(self.statistics.truth.facts()) {
+        for (key, value) in counts.chain(native).chain(modules).chain(self.statistics.truth.facts()) {
             let key = self.tables.intern_string(key.as_bytes()).map_err(io::Error::from)?;
             let value = self.tables.intern_string(value.as_bytes()).map_err(io::Error::from)?;
             self.output.metadata(Context { tables: &self.tables, segment }, key, value)?;
@@ -563,6 +570,7 @@ impl<'a> SamplingSession<'a> {
         }
         if self.targets.iter().any(|target| target.is_gone) {
             self.write_pending(Patience::Wait)?;
+            self.note_modules(|target| target.is_gone);
         }
         let gone = self.targets.extract_if(.., |target| target.is_gone);
         let departed: Vec<i32> = gone.map(|target| target.subject.process()).collect();
@@ -575,6 +583,12 @@ impl<'a> SamplingSession<'a> {
         self.output.flush()?;
         self.publish();
         Ok(())
+    }
+
+    /// Notes the files of native code of some processes, for the metadata.
+    fn note_modules(&mut self, is_meant: impl Fn(&SampledProcess) -> bool) {
+        let meant = self.targets.iter().filter(|target| is_meant(target));
+        self.modules.extend(meant.flat_map(|target| target.subject.native_modules()));
     }
 
     /// Tells the output the names of threads that have been found since the last time.

@@ -117,6 +117,11 @@ pub trait Subject: Send {
         NativeCounts::default()
     }
 
+    /// The files of native code that stacks were found in, as texts of [`borehole_model::NativeModule`].
+    fn native_modules(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The stacks of the tasks of a lane that wait. Called behind a look at the lane.
     ///
     /// # Errors

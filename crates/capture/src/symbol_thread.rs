@@ -45,15 +45,15 @@ pub(crate) struct SymbolAnswer {
     pub(crate) raw: FrameId,
     /// The functions, the most inlined first. Empty if none is known.
     pub(crate) frames: Vec<SymbolFrame>,
-    /// The address that the file states, or the offset in the file if it cannot be read.
-    pub(crate) stated: u64,
+    /// The offset in the file, or the address in the kernel.
+    pub(crate) offset: u64,
 }
 
 impl SymbolRequest {
     /// Asks for the functions at a place.
     pub(crate) fn send(raw: FrameId, place: CodePlace, answers: &Sender<SymbolAnswer>) {
-        let (CodePlace::File(_, stated) | CodePlace::Kernel(stated)) = place;
-        let answer = SymbolAnswer { raw, frames: Vec::new(), stated };
+        let (CodePlace::File(_, offset) | CodePlace::Kernel(offset)) = place;
+        let answer = SymbolAnswer { raw, frames: Vec::new(), offset };
         let _ = REQUESTS.send(Self { place, answer, answers: answers.clone() });
     }
 
@@ -66,7 +66,6 @@ impl SymbolRequest {
                     frames.clear();
                 }
                 frames.retain(|frame| frame.function.is_some());
-                self.answer.stated = symbols.stated_address(id, *file_offset).unwrap_or(*file_offset);
             }
             CodePlace::Kernel(address) => {
                 // Where the system hides them, the kernel is one function.

@@ -42,6 +42,7 @@ registry::formats! {
     "flamegraph" flamegraph "flamegraph/facts.rs" { FlameGraph: FACTS, CODEC; }
     "perfetto" perfetto "perfetto/facts.rs" { Perfetto: FACTS, CODEC; }
     "chrome-trace" chrome_trace "chrome_trace/facts.rs" { ChromeTrace: FACTS, CODEC; }
+    "parquet" parquet "parquet/facts.rs" { Parquet: FACTS, CODEC; }
 }
 
 pub mod detect;

@@ -57,6 +57,10 @@ impl PerfEvents {
     /// # Errors
     /// If the system does not allow it, or has not enough of something. The error says what, and what would help.
     pub fn open(process: i32, threads: &[i32], period_ns: u64, stack_bytes: u32) -> Result<Self, Error> {
+        if cfg!(not(target_arch = "x86_64")) {
+            let what = "unsupported perf events: expected a machine of the kind x86-64";
+            return Err(Error::new(ErrorKind::Unsupported, what));
+        }
         let cpus = online_cpus();
         if threads.len().saturating_mul(cpus.len()) > MOST_EVENTS {
             let what = format!(

@@ -30,6 +30,7 @@ mod objects;
 mod release;
 mod runtime;
 mod snapshot;
+mod spans;
 mod status;
 mod task_layout;
 mod tasks;

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 
 use borehole_process::{Error, ForeignMemory, MemoryPiece};
 
+use crate::spans::MemorySpans;
+
 /// The most bytes that are remembered of one object and what belongs to it.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -23,12 +25,14 @@ impl NotedReads {
         !self.is_partial && !self.pieces.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub(crate) fn is_equal(&self, bytes: &[u8]) -> bool {
-        self.bytes == bytes
+    /// Whether a copy of the memory has the same bytes.
+    pub(crate) fn is_still(&self, spans: &MemorySpans) -> bool {
+        let mut rest = self.bytes.as_slice();
+        self.pieces.iter().all(|&(address, length)| {
+            let (bytes, behind) = rest.split_at(length);
+            rest = behind;
+            spans.bytes(address, length) == Some(bytes)
+        })
     }
 
     /// The addresses and lengths of what was read.

@@ -5,7 +5,7 @@
 //! time.
 
 use borehole_model::{Frame, FrameId, StackId, Tables};
-use borehole_process::{ForeignMemory, MemoryPiece, mapped, moved, u64_at};
+use borehole_process::{ForeignMemory, mapped, moved, u64_at};
 use hashbrown::{HashMap, HashSet};
 
 use crate::attach::Python;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::noted::{NotedReads, NotingMemory};
 use crate::objects::{integer, read_text};
-use crate::snapshot::read_all;
+use crate::spans::MemorySpans;
 use crate::task_layout::{AwaitedLinks, TaskLayout, TaskLinks};
 use crate::threads::PythonThread;
 
@@ -34,6 +34,9 @@ const MOST_FUTURES: usize = 64;
 
 /// The points in time until the sets of tasks are searched for again.
 const SEARCH_PAUSE: u64 = 64;
+
+/// The points in time until memory of tasks that are no more is left out.
+const OLDEST_SPANS: u64 = 64;
 
 /// The name of a task that nobody has named begins so, and ends in a number.
 const UNNAMED: &[u8] = b"Task-";
@@ -116,7 +119,10 @@ pub(crate) struct TaskIndex {
     budget: usize,
     /// Whether tasks were left out at the last point in time.
     pub(crate) is_cut: bool,
-    buffer: Vec<u8>,
+    /// The memory of all tasks that were read.
+    spans: MemorySpans,
+    /// Whether a task has memory elsewhere.
+    are_spans_old: bool,
 }
 
 impl TaskIndex {
@@ -135,7 +141,8 @@ impl TaskIndex {
             now: 0,
             budget: 0,
             is_cut: false,
-            buffer: Vec::new(),
+            spans: MemorySpans::default(),
+            are_spans_old: false,
         }
     }
 
@@ -189,35 +196,14 @@ impl TaskIndex {
 
     /// Compares all known tasks with the memory now.
     fn compare(&mut self, memory: &impl ForeignMemory) -> Result<(), Error> {
-        let Self { known, buffer, now, .. } = self;
-        let mut tasks: Vec<&mut KnownTask> =
-            known.values_mut().filter(|task| task.noted.is_whole()).collect();
-        buffer.resize(tasks.iter().map(|task| task.noted.len()).sum(), 0);
-        let mut rest = tasks.as_mut_slice();
-        while !rest.is_empty() {
-            let mut space = buffer.as_mut_slice();
-            let places = rest.iter().flat_map(|task| task.noted.places());
-            let pieces = places.map(|(address, length)| {
-                let (into, behind) = std::mem::take(&mut space).split_at_mut(length);
-                space = behind;
-                MemoryPiece { address, into }
-            });
-            let (filled, _) = read_all(memory, pieces)?;
-            let mut offset = 0;
-            let mut done = 0;
-            for task in rest.iter_mut() {
-                let end = offset + task.noted.len();
-                done += 1;
-                if end > filled {
-                    // Its memory is gone; go on behind it.
-                    break;
-                }
-                if task.noted.is_equal(&buffer[offset..end]) {
-                    task.checked = *now;
-                }
-                offset = end;
-            }
-            rest = &mut std::mem::take(&mut rest)[done..];
+        let Self { known, spans, are_spans_old, now, .. } = self;
+        if std::mem::take(are_spans_old) || now.is_multiple_of(OLDEST_SPANS) {
+            let whole = known.values().filter(|task| task.noted.is_whole());
+            *spans = MemorySpans::over(whole.flat_map(|task| task.noted.places()));
+        }
+        spans.read(memory)?;
+        for task in known.values_mut().filter(|task| task.noted.is_whole() && task.noted.is_still(spans)) {
+            task.checked = *now;
         }
         Ok(())
     }
@@ -387,6 +373,8 @@ impl TaskIndex {
                 self.known.remove(&address);
                 return Ok(None);
             };
+            self.are_spans_old |=
+                !task.noted.places().all(|(start, length)| self.spans.covers(start, length));
             self.known.insert(address, task);
         }
         Ok(self.known.get_mut(&address))

@@ -87,7 +87,17 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-formats",
         level: 3,
-        outside: &["flate2", "hashbrown", "inferno", "memchr", "regex", "serde", "serde_json", "zstd"],
+        outside: &[
+            "flate2",
+            "hashbrown",
+            "inferno",
+            "memchr",
+            "parquet",
+            "regex",
+            "serde",
+            "serde_json",
+            "zstd",
+        ],
         freedom: Freedom::Pure,
     },
     Crate {

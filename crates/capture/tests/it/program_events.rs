@@ -55,6 +55,7 @@ fn compiled(scratch: &Scratch, name: &str, options: &[&str]) -> Option<PathBuf> 
 struct Functions {
     threads: BTreeSet<u64>,
     stacks: Vec<Vec<String>>,
+    modules: BTreeSet<Vec<u8>>,
     times_ns: Vec<i64>,
 }
 
@@ -62,6 +63,9 @@ impl ProfileSink for Functions {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
         let name = |frame| String::from_utf8_lossy(at.tables.string(at.tables.function(frame))).into_owned();
         self.stacks.push(at.tables.frames_leaf_first(sample.stack).map(name).collect());
+        let native = |frame| at.tables.frame(frame).native;
+        let modules = at.tables.frames_leaf_first(sample.stack).filter_map(native);
+        self.modules.extend(modules.map(|native| at.tables.string(native.module).to_vec()));
         self.threads.extend(sample.thread);
         self.times_ns.extend(sample.time_ns);
         Ok(ControlFlow::Continue(()))
@@ -148,4 +152,39 @@ fn threads_that_start_later_are_sampled_by_the_system() {
         assert!(functions.threads.len() > 10, "{:?}", functions.threads);
         assert!(functions.with("in_thread") * 2 > functions.stacks.len());
     }
+}
+
+#[test]
+fn code_that_a_program_makes_has_its_name_and_its_callers() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, "made", &["-O2"]) else { return };
+    let busy = Busy::start(&program, &[]);
+    let (sampler, statistics, functions) = sampled(&busy, 200);
+    drop(std::fs::remove_file(format!("/tmp/perf-{}.map", busy.0.id())));
+    assert!(functions.with("made_loop") * 10 > functions.stacks.len() * 8, "{sampler}");
+    let made = functions.stacks.iter().filter(|stack| stack.iter().any(|name| name == "made_loop"));
+    let joined = made
+        .filter(|stack| ["calls_made", "main"].iter().all(|name| stack.iter().any(|known| known == name)));
+    assert!(joined.count() * 10 > functions.with("made_loop") * 9, "{sampler}: {:?}", statistics.native);
+    assert!(statistics.native.searched > 0, "{sampler}: {:?}", statistics.native);
+}
+
+#[test]
+fn five_hundred_libraries_are_unwound_and_told_apart() {
+    const LIBRARIES: usize = 500;
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, "modules", &["-O2"]) else { return };
+    let apart = Scratch::new();
+    let library = compiled(&apart, "modules", &["-O2", "-shared", "-fPIC"]);
+    let Some(library) = library.map(|library| std::fs::read(library).unwrap()) else { return };
+    for number in 0..LIBRARIES {
+        std::fs::write(scratch.path(&format!("m{number}.so")), &library).unwrap();
+    }
+    let folder = scratch.path("").display().to_string();
+    let (sampler, statistics, functions) =
+        sampled(&Busy::start(&program, &[&folder, &LIBRARIES.to_string()]), 600);
+    let native = statistics.native;
+    assert_eq!(native.whole, native.stacks, "{sampler}: {native:?}");
+    assert!(functions.with("work") * 10 > functions.stacks.len() * 9, "{sampler}");
+    assert!(functions.modules.len() > 100, "{sampler}: {} modules", functions.modules.len());
 }

@@ -4,13 +4,15 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Measure, Mode, ProfileSink, Sample, Segment, StringId, Tables, Thread, ThreadNames, ValueType,
+    Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StringId, Tables, Thread,
+    ThreadNames, ValueType,
 };
 use hashbrown::HashMap;
 
 use super::encode::{ProfileHeader, depth_limit, number_type, scope_labels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::StackRows;
+use super::stated_modules::StatedModules;
 use super::symbols::DocumentSymbols;
 use super::write::{DocumentStream, FieldStream, FileCompression};
 use crate::documents::numbered::Numbered;
@@ -260,6 +262,7 @@ impl<W: Write> Exporter<W> {
             let (key, value) = (tables.string(key), tables.string(value));
             let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
             match &*key {
+                NativeModule::KEY => {}
                 metadata::COMMENT => file.comments.push(value.into_owned()),
                 metadata::DEFAULT_SAMPLE_TYPE => file.default_type = Some(value.into_owned()),
                 metadata::DOC_URL => file.doc_url = Some(value.into_owned()),
@@ -271,6 +274,16 @@ impl<W: Write> Exporter<W> {
         }
         file.comments.extend(periods_comment(&self.periods));
         file
+    }
+
+    fn stated_modules(&self, tables: &Tables) -> StatedModules {
+        let mut modules = StatedModules::default();
+        for &(key, value) in self.metadata.values() {
+            if tables.string(key) == NativeModule::KEY.as_bytes() {
+                modules.add(tables.string(value));
+            }
+        }
+        modules
     }
 
     fn note_losses(&mut self, lost: &Losses) {
@@ -346,7 +359,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
             types.retain(|(measure, _)| *measure != Measure::Time);
             self.add_columns(&types);
         }
-        let mut symbols = DocumentSymbols::new(tables);
+        let mut symbols = DocumentSymbols::new(tables, self.stated_modules(tables));
         let header = self.header(&mut symbols);
         let labels = scope_labels(&mut symbols, self.rows.scopes(), &self.thread_names);
         self.rows.iter().for_each(|(row, _)| symbols.add_stack(row.stack));

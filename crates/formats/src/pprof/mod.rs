@@ -18,6 +18,7 @@ mod prune;
 mod read;
 mod resolve;
 mod rows;
+mod stated_modules;
 mod symbols;
 mod write;
 

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use borehole_model::{FrameId, StackId, StringId, Tables};
+use borehole_model::{FrameId, NativeModule, StackId, StringId, Tables};
 
 use super::layout::{KEYS, mapping as own, profile};
+use super::stated_modules::StatedModules;
 use super::write::{FieldStream, Message};
 use crate::Losses;
 use crate::symbols::layout::{ID, mapping};
@@ -13,13 +14,14 @@ use crate::symbols::tables::{EntryTable, SymbolTables};
 #[derive(Debug)]
 pub(super) struct DocumentSymbols<'t> {
     entries: SymbolTables<'t>,
+    modules: StatedModules,
     /// By stack: whether its frames have been numbered.
     seen: Vec<bool>,
 }
 
 impl<'t> DocumentSymbols<'t> {
-    pub(super) fn new(tables: &'t Tables) -> Self {
-        Self { entries: SymbolTables::new(tables, KEYS), seen: vec![false; tables.stack_count()] }
+    pub(super) fn new(tables: &'t Tables, modules: StatedModules) -> Self {
+        Self { entries: SymbolTables::new(tables, KEYS), modules, seen: vec![false; tables.stack_count()] }
     }
 
     pub(super) const fn tables(&self) -> &'t Tables {
@@ -59,6 +61,11 @@ impl<'t> DocumentSymbols<'t> {
             return;
         }
         let mut frame = self.tables().frame(id);
+        if let Some((module, address)) = self.modules.address(&frame, self.entries.tables()) {
+            let mapping = self.stated_mapping(&module);
+            self.entries.add_address(id, mapping, address);
+            return;
+        }
         frame.line = frame.line.filter(|&line| line != -1);
         let mapping = frame.native.map_or(0, |native| self.mapping(native.module));
         self.entries.add_location(id, &frame, mapping, |_| {});
@@ -74,7 +81,24 @@ impl<'t> DocumentSymbols<'t> {
             // 0, so this one does not.
             message.number(KEYS.field(mapping::MEMORY_START), 1).number(KEYS.field(mapping::MEMORY_LIMIT), 1);
         }
-        message.number(KEYS.field(mapping::FILENAME), file).number(own::HAS_FUNCTIONS, 1);
+        message.number(KEYS.field(mapping::FILENAME), file);
+        if let Some(NativeModule { build_id, .. }) = self.modules.of(module, self.entries.tables()) {
+            message.number(own::BUILD_ID, self.entries.text(build_id));
+        }
+        message.number(own::HAS_FUNCTIONS, 1);
+        u64::from(self.entries.mappings.number(message.as_bytes()))
+    }
+
+    /// The mapping of a file with its code at the addresses that are its offsets.
+    fn stated_mapping(&mut self, module: &NativeModule) -> u64 {
+        let NativeModule { build_id, start, end, path } = module;
+        let (file, build_id) = (self.text(path), self.text(build_id));
+        let mut message = Message::default();
+        message
+            .number(KEYS.field(mapping::MEMORY_START), *start)
+            .number(KEYS.field(mapping::MEMORY_LIMIT), *end);
+        message.number(KEYS.field(mapping::FILE_OFFSET), *start).number(KEYS.field(mapping::FILENAME), file);
+        message.number(own::BUILD_ID, build_id);
         u64::from(self.entries.mappings.number(message.as_bytes()))
     }
 

@@ -118,6 +118,13 @@ impl<'t> SymbolTables<'t> {
         number
     }
 
+    /// Adds the location of a frame of which only the address is known.
+    pub(crate) fn add_address(&mut self, id: FrameId, mapping: u64, address: u64) {
+        self.entry.clear().number(self.keys.field(location::MAPPING), mapping);
+        self.entry.number(self.keys.field(location::ADDRESS), address);
+        self.frame_column[id.index()] = self.locations.number(self.entry.as_bytes());
+    }
+
     fn function(&mut self, frame: &Frame) -> u64 {
         let name = self.string(frame.function);
         let file = frame.file.map(|file| self.string(file));

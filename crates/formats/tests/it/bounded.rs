@@ -97,6 +97,8 @@ fn a_long_name_in_a_deep_stack_is_written_frame_by_frame() {
     let unbounded = unbounded(&recursion, 2, |format| match format {
         // Pictures show 2,000 calls of 2,000 bytes each, and are made of whole stacks.
         Format::FlameGraph => 20 << 20,
+        // The frames of a group of rows are held, and the pages that are made of them.
+        Format::Parquet => 24 << 20,
         _ => 6 << 20,
     });
     assert_eq!(unbounded, [""; 0]);
@@ -110,6 +112,8 @@ fn callers_that_stacks_share_are_held_once() {
         Format::FlameGraph => 24 << 20,
         // It holds the stacks of the last samples, as far as there is room.
         Format::Trc => 20 << 20,
+        // The frames of a group of rows are held, and the pages that are made of them.
+        Format::Parquet => 80 << 20,
         _ => 3 << 20,
     });
     assert_eq!(unbounded, [""; 0]);

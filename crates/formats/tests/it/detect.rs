@@ -152,8 +152,8 @@ fn a_stack_longer_than_the_detected_prefix_is_folded() {
 fn each_format_goes_by_one_name() {
     use borehole_formats::{
         callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr,
-        jsonl, legacy_pprof, mojo, otlp, perf_data, perf_script, perfetto, phpspy, pprof, pstats, rbt,
-        speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
+        jsonl, legacy_pprof, mojo, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats,
+        rbt, speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -185,6 +185,7 @@ fn each_format_goes_by_one_name() {
         (Format::FlameGraph, flamegraph::NAME),
         (Format::Perfetto, perfetto::NAME),
         (Format::ChromeTrace, chrome_trace::NAME),
+        (Format::Parquet, parquet::NAME),
     ];
     assert_eq!(names.map(|(format, _)| format), Format::ALL);
     for (format, name) in names {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use borehole_formats::{
     AddressSymbols, Error, FilledAddresses, FilledLine, Limits, ReadOptions, StatedMapping, otlp, pprof,
 };
-use borehole_model::{Context, ProfileSink, Sample, Tables};
+use borehole_model::{Context, Frame, NativeFrame, NativeModule, ProfileSink, Sample, Segment, Tables};
 use borehole_testkit::raw_profiles::{MappedFile, raw_otlp, raw_pprof};
 
 /// Knows two functions at each address of a file: one is inlined into the other.
@@ -116,5 +116,56 @@ fn every_beginning_and_every_changed_byte_is_filled_or_refused() {
             }
             changed[at] = raw[at];
         }
+    }
+}
+
+/// A recording of native code with a function and an address without one, and the file that it states.
+fn recorded(modules: &[&str]) -> Vec<u8> {
+    let mut tables = Tables::default();
+    let mut text = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
+    let (unnamed, named, module, key) =
+        (text("[libx.so]"), text("main"), text("libx.so"), text(NativeModule::KEY));
+    let metadata = modules.iter().map(|module| (key, text(module))).collect();
+    let mut frame = |function, offset| {
+        let native = Some(NativeFrame { module, offset: Some(offset) });
+        tables.intern_frame(&Frame { native, ..Frame::named(function) }).unwrap()
+    };
+    let (leaf, root) = (frame(unnamed, 0x1234), frame(named, 8));
+    let root = tables.intern_stack(None, root).unwrap();
+    let stack = Some(tables.intern_stack(Some(root), leaf).unwrap());
+    let segment = Segment { metadata, ..Segment::default() };
+    let at = Context { tables: &tables, segment: &segment };
+    let mut document = Vec::new();
+    let mut exporter = pprof::Exporter::new(&mut document, pprof::FileCompression::None);
+    exporter.segment(at).unwrap();
+    let _ = exporter.sample(at, &Sample { stack, count: 1, ..Sample::default() }).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    document
+}
+
+#[test]
+fn addresses_of_a_recording_are_found_in_the_file_that_it_states() {
+    let mut symbols = Known::default();
+    let document = recorded(&["c0ffee 1000-9000 /lib/libx.so"]);
+    let (document, filled) = filled_pprof(&document, &mut symbols).unwrap();
+    assert_eq!((filled.filled, filled.had_functions), (1, 1));
+    assert_eq!(symbols.asked, [("/lib/libx.so".to_owned(), "c0ffee".to_owned(), 0x1234)]);
+    let mut stacks = Stacks::default();
+    pprof::import(&document[..], &ReadOptions::default(), &mut Tables::default(), &mut stacks).unwrap();
+    assert_eq!(stacks.0, [["inner", "outer_1234", "main"]]);
+}
+
+#[test]
+fn a_file_of_which_there_are_two_or_that_does_not_reach_so_far_is_not_guessed() {
+    for modules in [
+        &["c0ffee 1000-9000 /lib/libx.so", "beef 1000-9000 /opt/libx.so"][..],
+        &["c0ffee 1000-1234 /lib/libx.so"],
+        &["c0ffee 1000-9000 /lib/liby.so"],
+        &[],
+    ] {
+        let mut symbols = Known::default();
+        let (_, filled) = filled_pprof(&recorded(modules), &mut symbols).unwrap();
+        assert_eq!((filled.filled, filled.had_functions, symbols.asked.len()), (0, 2, 0), "{modules:?}");
     }
 }

@@ -25,6 +25,7 @@ mod memory;
 mod mojo;
 mod names;
 mod otlp;
+mod parquet;
 mod perf_data;
 mod perf_script;
 mod phpspy;
