@@ -15,20 +15,8 @@ use serde_json::Value;
 use crate::program::{Ended, program, run, text};
 
 /// The folders of the corpus that hold profiles.
-const FOLDERS: [&str; 12] = [
-    "austin",
-    "firefox",
-    "folded",
-    "gecko",
-    "jfr",
-    "otlp",
-    "pprof",
-    "rbt",
-    "speedscope",
-    "tachyon",
-    "trc",
-    "zstd",
-];
+const FOLDERS: [&str; 9] =
+    ["folded", "gecko", "otlp", "pprof", "rbt", "speedscope", "tachyon", "trc", "zstd"];
 
 /// Folders in these that hold something else, or profiles that take too long.
 const LEFT_OUT: [&str; 6] = ["analysis", "expected", "opcodes", "sweeps", "synthetic", "text"];
