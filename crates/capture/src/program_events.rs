@@ -84,6 +84,7 @@ impl ProgramEvents {
                 taken.push(TakenSample { thread: number, time_ns, stack, omitted, status });
             }
         }
+        self.stacks.clear();
         self.grow(process);
         Ok(taken)
     }
@@ -91,7 +92,6 @@ impl ProgramEvents {
     /// Copies all records, and sorts the samples by time.
     fn hold(&mut self) {
         let Self { events, held, stacks, lost, is_mapped, .. } = self;
-        stacks.clear();
         events.read(|record| match record {
             PerfRecord::Sample(PerfSample { thread, time_ns, kernel, registers, stack, .. }) => {
                 let start = stacks.len();
@@ -115,6 +115,8 @@ impl ProgramEvents {
         let threads = process.threads().unwrap_or_default();
         // If larger ones are not to be had, the copies stay as they are.
         if let Ok(events) = PerfEvents::open(process.id(), &threads, self.period_ns, bytes) {
+            // What these have taken meanwhile is unwound next time.
+            self.hold();
             self.events = events;
         }
     }

@@ -125,6 +125,18 @@ static TABLE: &[Foreign] = &[
         "convert it with stackprof --json FILE > FILE.stackprof.json",
         Sign::Looks(|bytes| bytes.starts_with(b"\x04\x08{") && bytes.get(4..13) == Some(b":\x0cversion")),
     ),
+    // Source: pyinstrument 5.1.3, `session.py`, `Session.to_json`.
+    row(
+        "a session of pyinstrument",
+        "convert it with pyinstrument --load FILE -r speedscope -o FILE.speedscope.json",
+        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"start_call_stack\"", b"\"sample_count\""])),
+    ),
+    // Source: scalene 2.4.0, `scalene_json.py`.
+    row(
+        "a profile of scalene",
+        "open it with scalene view FILE; it has sums per line and no stacks",
+        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"alloc_samples\"", b"\"elapsed_time_sec\""])),
+    ),
     row(
         "a Python pickle",
         "load it in Python; a file of line_profiler has only sums per line",
@@ -222,6 +234,14 @@ mod tests {
             (b"Rar!\x1a\x07\x01\0", "a rar archive"),
             (b"\x04\x08{\x10:\x0cversionf\x081.2:\x09mode", "a stackprof dump"),
             (b"rbspy02\n{\"sample_rate\":100}\n", "a raw recording of rbspy"),
+            (
+                b"{\"start_time\": 1.5, \"duration\": 0.6, \"sample_count\": 493, \"start_call_stack\": []}",
+                "a session of pyinstrument",
+            ),
+            (
+                b"{\"program\": \"a.py\", \"alloc_samples\": 0, \"elapsed_time_sec\": 1.2}",
+                "a profile of scalene",
+            ),
             (b"%PDF-1.7\n", "a PDF"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),
