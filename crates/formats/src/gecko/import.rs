@@ -133,6 +133,19 @@ impl ProfileReading<'_> {
         self.damage.meet(Error::malformed(NAME, Position::Whole, message), 0)
     }
 
+    /// The stack of a caller, which may be none, and a frame.
+    pub(super) fn stack(
+        &mut self,
+        row: usize,
+        parts: Option<(Option<StackId>, FrameId)>,
+    ) -> Result<Option<StackId>, ReadError> {
+        let Some((caller, frame)) = parts else {
+            self.meet(format!("invalid stack {row}: missing caller or frame"))?;
+            return Ok(None);
+        };
+        Ok(Some(self.tables.intern_stack(caller, frame)?))
+    }
+
     /// All stacks of a table. Callers come before callees.
     fn stacks(&mut self, tables: &ThreadTables, strings: &[String]) -> Result<ResolvedStacks, ReadError> {
         let Some(stack_table) = &tables.stack_table else { return Ok(Vec::new()) };
@@ -145,14 +158,7 @@ impl ProfileReading<'_> {
                 Ok(Some(caller)) => stacks[caller].map(Some),
                 Err(_) => None,
             };
-            let stack = match caller.zip(frame) {
-                Some((caller, frame)) => Some(self.tables.intern_stack(caller, frame)?),
-                None => {
-                    self.meet(format!("invalid stack {row}: missing caller or frame"))?;
-                    None
-                }
-            };
-            stacks.push(stack);
+            stacks.push(self.stack(row, caller.zip(frame))?);
         }
         Ok(stacks)
     }

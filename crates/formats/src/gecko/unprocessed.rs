@@ -127,14 +127,7 @@ impl ProfileReading<'_> {
                     caller.flatten().map(Some)
                 }
             };
-            let stack = match caller.zip(frame) {
-                Some((caller, frame)) => Some(self.tables.intern_stack(caller, frame)?),
-                None => {
-                    self.meet(format!("invalid stack {row}: missing caller or frame"))?;
-                    None
-                }
-            };
-            stacks.push(stack);
+            stacks.push(self.stack(row, caller.zip(frame))?);
         }
         Ok(stacks)
     }

@@ -7,6 +7,7 @@ use borehole_model::{ProfileSink as _, Recovery, Tables};
 use borehole_testkit::peers::peer;
 use borehole_testkit::{Scratch, read_corpus};
 
+use crate::damage::each_change;
 use crate::play::{Collect, PlainFrame, collected};
 
 /// The files of the corpus, with an event of each as it is in the file, and its unit in ours.
@@ -144,12 +145,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
     for cut in 0..bytes.len() {
         assert!(read_with(&bytes[..cut], &ReadOptions::lenient()).is_ok(), "{cut}");
     }
-    let mut changed = bytes.to_vec();
-    for at in 0..bytes.len() {
-        for byte in [b'0', b'(', b'+', b'\n', b'=', 0xff] {
-            let before = std::mem::replace(&mut changed[at], byte);
-            assert!(read_with(&changed, &ReadOptions::lenient()).is_ok(), "{at}");
-            changed[at] = before;
-        }
-    }
+    each_change(bytes, 1, &[b'0', b'(', b'+', b'\n', b'=', 0xff], |changed, at| {
+        assert!(read_with(changed, &ReadOptions::lenient()).is_ok(), "{at}");
+    });
 }

@@ -8,6 +8,7 @@ use borehole_testkit::peers::speedscope_import;
 use borehole_testkit::{Scratch, read_corpus};
 use serde_json::{Value, json};
 
+use crate::damage::each_change;
 use crate::play::{Collect, collected};
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
@@ -213,12 +214,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
         let error = read_with(&bytes[..cut], &ReadOptions::default()).err().unwrap();
         assert!(error.position() != borehole_formats::Position::Whole, "{cut}: {error}");
     }
-    let mut changed = bytes.clone();
-    for at in (0..bytes.len()).step_by(3) {
-        for byte in [b'0', b'"', b'9', b',', 0xff] {
-            let before = std::mem::replace(&mut changed[at], byte);
-            let _ = read_with(&changed, &ReadOptions::lenient());
-            changed[at] = before;
-        }
-    }
+    each_change(&bytes, 3, &[b'0', b'"', b'9', b',', 0xff], |changed, _| {
+        let _ = read_with(changed, &ReadOptions::lenient());
+    });
 }

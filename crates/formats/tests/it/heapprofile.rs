@@ -7,6 +7,7 @@ use borehole_model::{Count, Recovery, Tables};
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
+use crate::damage::each_change;
 use crate::play::{Collect, collected};
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
@@ -87,12 +88,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
     for cut in (0..whole).step_by(7) {
         assert!(read_with(&bytes[..cut], &ReadOptions::default()).is_err(), "{cut}");
     }
-    let mut changed = bytes.to_vec();
-    for at in (0..bytes.len()).step_by(5) {
-        for byte in [b'0', b'"', b'{', b'}', b']', 0xff] {
-            let before = std::mem::replace(&mut changed[at], byte);
-            assert!(read_with(&changed, &ReadOptions::lenient()).is_ok(), "{at}");
-            changed[at] = before;
-        }
-    }
+    each_change(&bytes, 5, &[b'0', b'"', b'{', b'}', b']', 0xff], |changed, at| {
+        assert!(read_with(changed, &ReadOptions::lenient()).is_ok(), "{at}");
+    });
 }

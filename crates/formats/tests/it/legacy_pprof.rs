@@ -4,6 +4,7 @@ use borehole_formats::{Error, Format, ReadOptions, detect, legacy_pprof};
 use borehole_model::Recovery;
 use borehole_testkit::read_corpus;
 
+use crate::damage::each_change;
 use crate::play::{Collect, PlainLabel, collected};
 
 /// The texts of the corpus, and whether they name their frames.
@@ -131,14 +132,9 @@ fn every_prefix_and_every_changed_byte_is_survived() {
                 read_cpu(&bytes[..cut], &ReadOptions::default()),
             );
         }
-        let mut changed = bytes.to_vec();
-        for at in 0..bytes.len() {
-            for byte in [0, b'0', b'@', b'\n', 0xff] {
-                let before = std::mem::replace(&mut changed[at], byte);
-                assert!(read_text(&changed, &ReadOptions::lenient()).is_ok(), "{at}");
-                assert!(read_cpu(&changed, &ReadOptions::lenient()).is_ok(), "{at}");
-                changed[at] = before;
-            }
-        }
+        each_change(bytes, 1, &[0, b'0', b'@', b'\n', 0xff], |changed, at| {
+            assert!(read_text(changed, &ReadOptions::lenient()).is_ok(), "{at}");
+            assert!(read_cpu(changed, &ReadOptions::lenient()).is_ok(), "{at}");
+        });
     }
 }

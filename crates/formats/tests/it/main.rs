@@ -8,6 +8,7 @@ mod callgrind_read;
 mod chrome_trace;
 mod collapsed;
 mod cpuprofile;
+mod damage;
 mod detect;
 mod dhat;
 mod fill;

@@ -6,6 +6,7 @@ use borehole_formats::{Error, ReadOptions, perf_data, perf_script};
 use borehole_model::Recovery;
 use borehole_testkit::read_corpus;
 
+use crate::damage::each_change;
 use crate::play::{Collect, PlainSample, collected};
 
 /// The recordings of the corpus.
@@ -297,15 +298,10 @@ fn every_prefix_and_every_changed_byte_is_survived() {
         for cut in (0..bytes.len()).step_by(3) {
             let _ = read_with(&bytes[..cut], &ReadOptions::default());
         }
-        let mut changed = bytes.clone();
-        for at in (0..bytes.len()).step_by(3) {
-            for byte in [0, 1, 0x7f, 0xff] {
-                let before = std::mem::replace(&mut changed[at], byte);
-                let lenient = read_with(&changed, &ReadOptions::lenient());
-                assert!(lenient.as_ref().err().is_none_or(Error::is_unsupported), "{at}");
-                changed[at] = before;
-            }
-        }
+        each_change(&bytes, 3, &[0, 1, 0x7f, 0xff], |changed, at| {
+            let lenient = read_with(changed, &ReadOptions::lenient());
+            assert!(lenient.as_ref().err().is_none_or(Error::is_unsupported), "{at}");
+        });
     }
 }
 

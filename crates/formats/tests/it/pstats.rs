@@ -7,6 +7,7 @@ use borehole_model::Recovery;
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
+use crate::damage::each_change;
 use crate::play::{Collect, collected};
 
 /// The releases of Python that wrote the corpus.
@@ -132,12 +133,7 @@ fn every_prefix_and_every_changed_byte_is_survived() {
     for cut in 0..bytes.len() {
         assert!(read_with(&bytes[..cut], &ReadOptions::default()).is_err(), "{cut}");
     }
-    let mut changed = bytes.to_vec();
-    for at in 0..bytes.len() {
-        for byte in [0, 1, b'r', b'(', b'{', b'0', 0xff] {
-            let before = std::mem::replace(&mut changed[at], byte);
-            assert!(read_with(&changed, &ReadOptions::lenient()).is_ok(), "{at}");
-            changed[at] = before;
-        }
-    }
+    each_change(&bytes, 1, &[0, 1, b'r', b'(', b'{', b'0', 0xff], |changed, at| {
+        assert!(read_with(changed, &ReadOptions::lenient()).is_ok(), "{at}");
+    });
 }

@@ -6,6 +6,7 @@ use borehole_formats::{Error, ReadError, ReadOptions, xdebug_trace};
 use borehole_model::{Count, Recovery, Tables};
 use borehole_testkit::read_corpus;
 
+use crate::damage::each_change;
 use crate::play::{Collect, collected};
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
@@ -102,14 +103,9 @@ fn every_prefix_and_every_changed_byte_is_survived() {
     for cut in 0..bytes.len() {
         let _ = read_with(&bytes[..cut], &ReadOptions::lenient());
     }
-    let mut changed = bytes.to_vec();
-    for at in 0..bytes.len() {
-        for byte in [b'0', b'\t', b'9', b' ', b'\n', 0xff] {
-            let before = std::mem::replace(&mut changed[at], byte);
-            let _ = read_with(&changed, &ReadOptions::lenient());
-            changed[at] = before;
-        }
-    }
+    each_change(bytes, 1, &[b'0', b'\t', b'9', b' ', b'\n', 0xff], |changed, _| {
+        let _ = read_with(changed, &ReadOptions::lenient());
+    });
 }
 
 #[test]
