@@ -30,9 +30,9 @@ fn counted(profile: &[u8], format: &str) -> Vec<u8> {
     piped(&["convert", "--to", format, "--value", "samples"], profile).done()
 }
 
-/// Formats without a number of samples: two of times, and one of functions. Other tests check them with the programs that
-/// read them.
-const WITHOUT_COUNTS: [&str; 3] = ["perfetto", "chrome-trace", "pstats"];
+/// Formats without a number of samples as text: two of times, one of functions, and one of columns. Other tests check them with
+/// the programs that read them.
+const WITHOUT_COUNTS: [&str; 4] = ["perfetto", "chrome-trace", "pstats", "parquet"];
 
 /// The number of executing samples in all lines of a table.
 fn samples_executing(output: &[u8]) -> u64 {
