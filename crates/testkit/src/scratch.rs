@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -39,6 +40,21 @@ impl Scratch {
     pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    /// Copies a program into the folder, or a folder in it, to start it from there.
+    ///
+    /// Another process does it: what this one has open for writing cannot be started, and processes that other threads start
+    /// meanwhile have it open too.
+    ///
+    /// # Panics
+    /// If it cannot be copied.
+    #[must_use]
+    pub fn program(&self, name: impl AsRef<Path>, from: impl AsRef<Path>) -> PathBuf {
+        let path = self.folder().join(name);
+        let copied = Command::new("cp").arg(from.as_ref()).arg(&path).status();
+        assert!(copied.is_ok_and(|status| status.success()), "cannot copy {}", from.as_ref().display());
         path
     }
 }

@@ -306,8 +306,7 @@ fn a_program_that_is_not_python_is_refused_by_name() {
 #[test]
 fn pypy_is_refused_by_its_name() {
     let scratch = Scratch::new();
-    let program = scratch.path("pypy3.10");
-    fs::copy("/bin/sleep", &program).unwrap();
+    let program = scratch.program("pypy3.10", "/bin/sleep");
     let mut running = Command::new(&program).arg("60").spawn().unwrap();
     let id = i32::try_from(running.id()).unwrap();
     let refused = PythonProcess::attach_when_ready(id, &PythonOptions::default()).err().unwrap();

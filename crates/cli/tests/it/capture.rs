@@ -851,10 +851,10 @@ fn with_lake(scratch: &Scratch, script: &str) -> Command {
     [&bin, &tmp].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
     let own = bin.join("borehole");
     let built = env!("CARGO_BIN_EXE_borehole");
-    fs::hard_link(built, &own).or_else(|_| fs::copy(built, &own).map(drop)).unwrap();
-    let lake = bin.join("borehole-lake");
-    fs::write(&lake, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::hard_link(built, &own).unwrap_or_else(|_| drop(scratch.program(&own, built)));
+    let lake = scratch.write("lake", format!("#!/bin/sh\n{script}\n").as_bytes());
     fs::set_permissions(&lake, fs::Permissions::from_mode(0o755)).unwrap();
+    drop(scratch.program(bin.join("borehole-lake"), lake));
     let mut command = Command::new(own);
     command.env("TMPDIR", tmp).stdin(Stdio::null());
     command

@@ -146,8 +146,7 @@ impl NastyWorld {
         fs::create_dir(&folder).unwrap();
         let found =
             Command::new("sh").args(["-c", "command -v \"$0\""]).arg(php.get_program()).output().unwrap();
-        let own = folder.join("php");
-        fs::copy(String::from_utf8(found.stdout).unwrap().trim_end(), &own).unwrap();
+        let own = scratch.program(folder.join("php"), String::from_utf8(found.stdout).unwrap().trim_end());
         let script = folder.join("s.php");
         fs::write(&script, script_text()).unwrap();
         let mut command = Command::new(own);

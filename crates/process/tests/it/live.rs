@@ -101,7 +101,9 @@ fn symbols_have_their_addresses() {
 fn symbols_of_a_deleted_program_are_still_found() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("program");
-    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    // Not by this process: what it has open for writing cannot be started, and processes that it starts meanwhile have it open too.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&copy).status().unwrap();
+    assert!(copied.success());
     let child = Role::start_program(&copy, "wait");
     let before = Process::open(child.id()).unwrap();
     let program =
