@@ -56,6 +56,7 @@ pub fn import(
         has_begun: false,
         open: None,
         frames: Vec::new(),
+        repeated: None,
         has_other_frames: false,
         latest: HashMap::new(),
         tasks: Tasks::default(),
@@ -68,6 +69,9 @@ pub fn import(
 
 /// The threads between checks of the memory held.
 const CHECKED_THREADS: usize = 1024;
+
+/// The frames of a sample between checks of the memory held.
+const CHECKED_FRAMES: usize = 1 << 16;
 
 /// The meaning of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +121,9 @@ struct Importer<'a> {
     measured: Measured,
     has_begun: bool,
     open: Option<OpenSample>,
-    /// The frames of the open sample so far, from the root.
+    /// The frames of the open sample so far, from the root, above the part of the last stack that it repeats.
     frames: Vec<FrameId>,
+    repeated: Option<StackId>,
     /// Whether there are frames among them that are not of code in a file.
     has_other_frames: bool,
     /// The last stack of each thread, for samples that repeat a part of it.
@@ -243,6 +248,7 @@ impl Importer<'_> {
 
     fn check(&self, offset: u64) -> Result<(), ReadError> {
         let held = self.definitions.held_bytes()
+            + size_of_val(&*self.frames)
             + self.latest.allocation_size()
             + self.tasks.known.allocation_size();
         let position = Position::Byte(offset);
@@ -258,6 +264,9 @@ impl Importer<'_> {
         }
         if let Some(frame) = self.definitions.frame(process, key) {
             self.frames.push(frame);
+            if self.frames.len().is_multiple_of(CHECKED_FRAMES) {
+                self.check(offset)?;
+            }
             return Ok(());
         }
         self.undefined(Undefined { what: "frame", key }, offset)?;
@@ -278,19 +287,16 @@ impl Importer<'_> {
         Ok(self.damage.meet(Error::malformed(NAME, Position::Byte(offset), message), 0)?)
     }
 
-    /// Puts the frames of the thread's last sample below those so far, without native ones at its end.
+    /// Puts the frames of the thread's last sample below those of the open one, without native ones at its end.
     ///
     /// Source: austin-python 2.4.0, `austin/format/mojo.py`, `get_stack_repeat`.
     fn repeat(&mut self) {
         let Some(open) = self.open else { return };
-        let latest = self.latest.get(&(open.process, open.thread)).copied().flatten();
-        let mut frames: Vec<FrameId> = self.tables.frames_leaf_first(latest).collect();
-        frames.reverse();
-        while frames.last().is_some_and(|&frame| !self.is_python(frame)) {
-            frames.pop();
+        let mut latest = self.latest.get(&(open.process, open.thread)).copied().flatten();
+        while let Some(stack) = latest.filter(|&stack| !self.is_python(self.tables.leaf(stack))) {
+            latest = self.tables.parent(stack);
         }
-        frames.append(&mut self.frames);
-        self.frames = frames;
+        self.repeated = latest;
     }
 
     /// Whether a frame is of Python: its file is a module or a name in angle brackets.
@@ -341,6 +347,7 @@ impl Importer<'_> {
             None => ThreadKey::Named(self.tables.intern_string(thread)?),
         };
         self.frames.clear();
+        self.repeated = None;
         self.has_other_frames = false;
         self.tasks.frames_left = 0;
         self.open = Some(OpenSample {
@@ -387,7 +394,7 @@ impl Importer<'_> {
 
     /// The stack of a sample, which becomes the last one of its thread without the frames that Austin put into it.
     fn stack(&mut self, open: &OpenSample) -> Result<Option<StackId>, TableFull> {
-        let (mut stack, mut own) = (None, None);
+        let (mut stack, mut own) = (self.repeated, self.repeated);
         for &frame in &self.frames {
             stack = Some(self.tables.intern_stack(stack, frame)?);
             if self.has_other_frames && self.tables.frame(frame).file.is_some() {

@@ -166,6 +166,13 @@ fn repeated_stacks_are_those_of_the_thread_up_to_its_python_frames() {
 }
 
 #[test]
+fn stacks_that_are_repeated_twice_do_not_double() {
+    let samples = b"\x02\x07\0\x3231\0\x05\x01\x0d\x0d\x09\x05".repeat(16);
+    let profile = read(&with(&samples));
+    assert_eq!(profile.samples().last().unwrap().frames_leaf_first.len(), 17);
+}
+
+#[test]
 fn what_is_undefined_is_an_error_or_lost() {
     for (events, expected) in [
         (&b"\x02\x07\0\x3231\0\x05\x09\x09\x01"[..], "undefined frame: 9 (mojo, at byte 0x5c)"),
