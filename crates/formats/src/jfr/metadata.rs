@@ -32,8 +32,17 @@ pub(super) struct JfrType<'a> {
     pub(super) name: Cow<'a, [u8]>,
     pub(super) form: ValueForm,
     pub(super) fields: Vec<TypeField<'a>>,
-    /// Whether values can be read: no structure is inside of itself, too deep, or empty.
-    is_sound: Option<bool>,
+    nesting: TypeNesting,
+}
+
+/// How many structures are inside of each other in a value of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TypeNesting {
+    /// Not looked at yet.
+    Unknown,
+    /// Values cannot be read: a structure is empty or inside of itself, or there are too many.
+    Refused,
+    Levels(u32),
 }
 
 /// A field of a structure.
@@ -163,7 +172,7 @@ impl<'a> TypeTable<'a> {
         };
         let name = attributes.name.clone();
         self.by_id.insert(attributes.id, self.types.len());
-        self.types.push(JfrType { name, form, fields: Vec::new(), is_sound: None });
+        self.types.push(JfrType { name, form, fields: Vec::new(), nesting: TypeNesting::Unknown });
     }
 
     fn add_field(&mut self, attributes: &ElementAttributes<'a>) {
@@ -190,33 +199,38 @@ impl<'a> TypeTable<'a> {
             })?;
         }
         for index in 0..self.types.len() {
-            self.is_sound(index, 0);
+            self.nest(index, 0);
         }
         Ok(())
     }
 
-    /// Whether values of a type can be read: those inside of them are not deep, and each takes at least a byte.
-    fn is_sound(&mut self, index: usize, depth: u32) -> bool {
-        if let Some(known) = self.types[index].is_sound {
-            return known;
-        }
-        if self.types[index].form != ValueForm::Structure {
-            self.types[index].is_sound = Some(true);
-            return true;
+    /// The levels of a type that is inside of `depth` others; `None` if its values cannot be read. Each value takes at least a byte.
+    fn nest(&mut self, index: usize, depth: u32) -> Option<u32> {
+        let class = &mut self.types[index];
+        match class.nesting {
+            TypeNesting::Levels(levels) => return Some(levels),
+            TypeNesting::Refused => return None,
+            TypeNesting::Unknown => {}
         }
         // While it is open: nothing is inside of itself.
-        self.types[index].is_sound = Some(false);
-        let inner: Vec<usize> = self.types[index]
-            .fields
-            .iter()
-            .filter(|field| !field.is_constant)
-            .map(|field| field.value_type)
-            .collect();
-        let is_filled = !self.types[index].fields.is_empty();
-        let sound =
-            is_filled && depth < DEEPEST_VALUE && inner.iter().all(|&inner| self.is_sound(inner, depth + 1));
-        self.types[index].is_sound = Some(sound);
-        sound
+        class.nesting = TypeNesting::Refused;
+        let mut levels = 0;
+        if class.form == ValueForm::Structure {
+            if class.fields.is_empty() || depth == DEEPEST_VALUE {
+                return None;
+            }
+            let inner = class.fields.iter().filter(|field| !field.is_constant);
+            let inner: Vec<usize> = inner.map(|field| field.value_type).collect();
+            for inner in inner {
+                levels = levels.max(self.nest(inner, depth + 1)?);
+            }
+            levels += 1;
+        }
+        if levels > DEEPEST_VALUE {
+            return None;
+        }
+        self.types[index].nesting = TypeNesting::Levels(levels);
+        Some(levels)
     }
 
     /// Skips a value of a type.
@@ -230,7 +244,7 @@ impl<'a> TypeTable<'a> {
             ValueForm::Number => values.number().map(drop),
             ValueForm::Bytes(bytes) => values.skip(bytes).map(drop),
             ValueForm::Text => values.skip_text(),
-            ValueForm::Structure if class.is_sound == Some(true) => {
+            ValueForm::Structure if matches!(class.nesting, TypeNesting::Levels(_)) => {
                 class.fields.iter().try_for_each(|field| self.skip_field(field, values))
             }
             ValueForm::Structure => {

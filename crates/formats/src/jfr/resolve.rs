@@ -37,10 +37,18 @@ impl From<TableFull> for Unresolved {
     }
 }
 
+/// A stack that cannot be read.
+#[derive(Clone, Copy, Debug)]
+struct DamagedStack;
+
 /// The stacks, frames, threads and labels made of a chunk's constants.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
-    stacks: HashMap<ConstantId, Option<StackId>>,
+    /// A damaged one is none of them.
+    stacks: HashMap<ConstantId, Result<Option<StackId>, DamagedStack>>,
+    methods: HashMap<ConstantId, StringId>,
+    /// Whether kinds of frames are those of the kernel.
+    kernel_kinds: HashMap<ConstantId, bool>,
     frames: HashMap<(ConstantId, u64, u64), FrameId>,
     threads: HashMap<ConstantId, JfrThread>,
     texts: HashMap<ConstantId, Option<StringId>>,
@@ -53,6 +61,8 @@ pub(super) struct Resolved {
 impl Resolved {
     pub(super) fn held_bytes(&self) -> usize {
         self.stacks.allocation_size()
+            + self.methods.allocation_size()
+            + self.kernel_kinds.allocation_size()
             + self.frames.allocation_size()
             + self.threads.allocation_size()
             + self.texts.allocation_size()
@@ -74,15 +84,17 @@ impl Resolved {
             return Ok(None);
         }
         if let Some(&known) = self.stacks.get(&id) {
-            return Ok(known);
+            return known.map_err(|DamagedStack| Unresolved::Missing);
         }
         let constant = pools.constant(id.0, id.1).ok_or(Unresolved::Missing)?;
         self.frames_leaf_first.clear();
         self.truncated += u64::from(pools.number_in(constant, b"truncated") == Some(1));
-        self.read_frames(constant, pools, tables)?.ok_or(Unresolved::Missing)?;
-        let stack = tables.intern_stack_leaf_first(&self.frames_leaf_first)?;
+        let stack = match self.read_frames(constant, pools, tables)? {
+            Some(()) => Ok(tables.intern_stack_leaf_first(&self.frames_leaf_first)?),
+            None => Err(DamagedStack),
+        };
         self.stacks.insert(id, stack);
-        Ok(stack)
+        stack.map_err(|DamagedStack| Unresolved::Missing)
     }
 
     /// Reads the frames of a stack, from the leaf on; `None` if it is damaged.
@@ -99,7 +111,7 @@ impl Resolved {
             let frame = match self.frames.get(&(place.method, place.line, place.kind.1)) {
                 Some(&known) => known,
                 None => {
-                    let frame = frame(&place, pools, tables)?;
+                    let frame = self.frame(&place, pools, tables)?;
                     self.frames.insert((place.method, place.line, place.kind.1), frame);
                     frame
                 }
@@ -107,6 +119,39 @@ impl Resolved {
             self.frames_leaf_first.push(frame);
         }
         Ok(Some(()))
+    }
+
+    fn frame(
+        &mut self,
+        place: &FramePlace,
+        pools: &ConstantPools<'_>,
+        tables: &mut Tables,
+    ) -> Result<FrameId, TableFull> {
+        let function = match self.methods.get(&place.method) {
+            Some(&known) => known,
+            None => {
+                let method = pools.constant(place.method.0, place.method.1);
+                let name = method.and_then(|method| method_name(method, pools));
+                let function = tables.intern_string(name.as_deref().unwrap_or(b"<lost method>"))?;
+                self.methods.insert(place.method, function);
+                function
+            }
+        };
+        let native = match self.is_of_kernel(place.kind, pools) {
+            true => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
+            false => None,
+        };
+        // It is -1 or 0 if it is unknown.
+        let line = u32::try_from(place.line).ok().map(u32::cast_signed).filter(|&line| line > 0);
+        tables.intern_frame(&Frame { line: line.map(i64::from), native, ..Frame::named(function) })
+    }
+
+    /// Whether frames of a kind are of the kernel.
+    fn is_of_kernel(&mut self, kind: ConstantId, pools: &ConstantPools<'_>) -> bool {
+        *self.kernel_kinds.entry(kind).or_insert_with(|| {
+            let kind = pools.constant(kind.0, kind.1);
+            kind.and_then(|kind| pools.text_in(kind, b"description")).as_deref() == Some(b"Kernel")
+        })
     }
 
     /// A thread. Threads of the machine go by their numbers; virtual ones have none there.
@@ -208,24 +253,6 @@ impl FramePlace {
         }
         Some(place)
     }
-}
-
-fn frame(place: &FramePlace, pools: &ConstantPools<'_>, tables: &mut Tables) -> Result<FrameId, TableFull> {
-    let method = pools.constant(place.method.0, place.method.1);
-    let name = method.and_then(|method| method_name(method, pools));
-    let function = match name {
-        Some(name) => tables.intern_string(&name)?,
-        None => tables.intern_string(b"<lost method>")?,
-    };
-    let kind = pools.constant(place.kind.0, place.kind.1);
-    let kind = kind.and_then(|kind| pools.text_in(kind, b"description"));
-    let native = match kind.as_deref() {
-        Some(b"Kernel") => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
-        _ => None,
-    };
-    // It is -1 or 0 if it is unknown.
-    let line = u32::try_from(place.line).ok().map(u32::cast_signed).filter(|&line| line > 0).map(i64::from);
-    tables.intern_frame(&Frame { line, native, ..Frame::named(function) })
 }
 
 /// `package.Class.method`; the method alone if it has no class, as functions of native code.

@@ -342,6 +342,25 @@ fn types_inside_of_themselves_are_refused() {
 }
 
 #[test]
+fn types_that_are_nested_too_deep_are_refused_in_any_order() {
+    const DEPTH: u64 = 10_000;
+    let nested = (0..DEPTH).map(|depth| -> TypeRow {
+        let inner = if depth == 0 { "3".to_owned() } else { (999 + depth).to_string() };
+        (1_000 + depth, "Nested", vec![("f", &*inner.leak())].leak())
+    });
+    let inside_first: Vec<_> = TYPES.into_iter().chain(nested).collect();
+    let mut outside_first = inside_first.clone();
+    outside_first.reverse();
+    for types in [inside_first, outside_first] {
+        let mut chunk = ChunkWriter::default();
+        let pool = [number(999 + DEPTH), number(1), number(1), number(7)].concat();
+        chunk.event(1, &[vec![0, 0, 0, 0], number(1), pool]);
+        let error = read_with(&chunk.finish(&types), &ReadOptions::default()).unwrap_err();
+        assert!(error.message().starts_with("invalid type Nested"), "{error}");
+    }
+}
+
+#[test]
 fn every_prefix_and_every_changed_byte_is_survived() {
     let bytes = wall_clock();
     for end in 0..bytes.len() {
