@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use super::NAME;
 use super::read::{INDEX_BYTES, ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
+use super::texts::SharedTexts;
 use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
@@ -57,6 +58,15 @@ pub(super) struct ProfileReading<'d> {
     pub(super) damage: &'d mut DocumentDamage,
     /// The processes whose names are not numbers, by the first of their threads.
     processes: HashMap<String, u64>,
+}
+
+/// The texts of the frames of a table.
+#[derive(Default)]
+struct FrameTexts {
+    /// By the place among the strings.
+    names: SharedTexts,
+    /// By the place among the libraries.
+    modules: SharedTexts,
 }
 
 /// The stacks of the document; `None` if one cannot be resolved.
@@ -168,13 +178,15 @@ impl ProfileReading<'_> {
         tables: &ThreadTables,
         strings: &[String],
     ) -> Result<Vec<Option<FrameId>>, ReadError> {
-        let mut frames = Vec::new();
+        let (mut frames, mut texts) = (Vec::new(), FrameTexts::default());
         for (row, &function) in tables.frame_table.func.iter().enumerate() {
             let function = usize::try_from(function).ok();
             let name = function.and_then(|function| tables.func_table.name.get(function).copied());
-            let name = name.and_then(|name| strings.get(usize::try_from(name).ok()?));
+            let name = name.and_then(|name| usize::try_from(name).ok()).filter(|&name| name < strings.len());
             let frame = match function.zip(name) {
-                Some((function, name)) => Some(self.frame(tables, strings, row, function, name)?),
+                Some((function, name)) => {
+                    Some(self.frame((tables, strings), (row, function, name), &mut texts)?)
+                }
                 None => {
                     self.meet(format!("invalid frame {row}: missing function or name"))?;
                     None
@@ -185,37 +197,39 @@ impl ProfileReading<'_> {
         Ok(frames)
     }
 
+    /// The frame in a row, of a function whose name is a string.
     fn frame(
         &mut self,
-        tables: &ThreadTables,
-        strings: &[String],
-        row: usize,
-        function: usize,
-        name: &str,
+        (tables, strings): (&ThreadTables, &[String]),
+        (row, function, name): (usize, usize, usize),
+        texts: &mut FrameTexts,
     ) -> Result<FrameId, ReadError> {
         let (frame_table, resources) = (&tables.frame_table, &tables.resource_table);
         let file = tables.func_table.file(function, &self.document.shared.sources);
         let resource = tables.func_table.resource(function);
         let lib = frame_table.lib(row).or_else(|| resource.and_then(|resource| resources.lib(resource)));
-        let native = match frame_table.address(row).zip(lib.and_then(|lib| self.document.libs.get(lib))) {
-            Some((address, lib)) => {
+        let lib = lib.and_then(|index| Some((index, self.document.libs.get(index)?)));
+        let native = match frame_table.address(row).zip(lib) {
+            Some((address, (index, lib))) => {
                 let symbol = frame_table.native_symbol(row);
                 let start =
                     symbol.and_then(|symbol| tables.native_symbols.address.get(symbol).copied().flatten());
                 let offset = start.and_then(|start| address.checked_sub(start));
-                Some(NativeFrame { module: self.text(lib.module())?, offset })
+                let module = texts.modules.intern(index, lib.module(), self.tables)?;
+                Some(NativeFrame { module, offset })
             }
             None => None,
         };
         // A function without a file is identified by its resource.
         let place = || resource.filter(|_| native.is_none()).and_then(|resource| resources.name(resource));
-        let file = file.or_else(place).and_then(|file| strings.get(file));
+        let file = file.or_else(place).filter(|&file| file < strings.len());
+        let mut text = |index: usize| texts.names.intern(index, &strings[index], self.tables);
         let frame = Frame {
-            file: file.map(|file| self.text(file)).transpose()?,
+            file: file.map(&mut text).transpose()?,
             line: frame_table.line(row),
             column: frame_table.column(row),
             native,
-            ..Frame::named(self.text(name)?)
+            ..Frame::named(text(name)?)
         };
         Ok(self.tables.intern_frame(&frame)?)
     }

@@ -13,6 +13,7 @@ mod location;
 mod read;
 mod rows;
 mod tables;
+mod texts;
 mod unprocessed;
 
 pub use export::Exporter;

@@ -1,5 +1,7 @@
 //! Imports the profiles that Firefox itself writes: a document for each process, one inside the other.
 
+use std::collections::HashMap;
+
 use borehole_model::{Context, Frame, FrameId, LaneId, NativeFrame, Sample, Segment, Thread, Warning};
 
 use super::NAME;
@@ -139,62 +141,73 @@ impl ProfileReading<'_> {
     ) -> Result<Vec<Option<FrameId>>, ReadError> {
         let table = thread.frame_table.rows();
         let strings = thread.string_array.as_deref().unwrap_or_default();
+        let libs = sorted_libs(process);
         let [location, line, column] = ["location", "line", "column"].map(|name| table.column(name));
+        // Many rows are of one function.
+        let mut functions: HashMap<usize, Frame> = HashMap::new();
         let mut frames = Vec::new();
         for row in 0..table.len() {
-            let text = table.index(row, location).and_then(|text| strings.get(text));
-            let frame = match text {
-                Some(text) => {
-                    let line = table.index(row, line).and_then(|line| i64::try_from(line).ok());
-                    let column = table.index(row, column).and_then(|column| u32::try_from(column).ok());
-                    Some(self.raw_frame(&process.libs, RawLocation::parse(text), text, (line, column))?)
-                }
+            let found = table.index(row, location).and_then(|index| Some((index, strings.get(index)?)));
+            let Some((index, text)) = found else {
+                self.meet(format!("invalid frame {row}: missing location"))?;
+                frames.push(None);
+                continue;
+            };
+            let function = match functions.get(&index) {
+                Some(&known) => known,
                 None => {
-                    self.meet(format!("invalid frame {row}: missing location"))?;
-                    None
+                    let function = self.raw_function(&libs, text)?;
+                    functions.insert(index, function);
+                    function
                 }
             };
-            frames.push(frame);
+            let line = table.index(row, line).and_then(|line| i64::try_from(line).ok());
+            let column = table.index(row, column).and_then(|column| u32::try_from(column).ok());
+            frames.push(Some(self.tables.intern_frame(&executing(function, line, column))?));
         }
         Ok(frames)
     }
 
-    /// A frame. The line and column that were executed come before those of the function.
-    fn raw_frame(
-        &mut self,
-        libs: &[Lib],
-        location: RawLocation<'_>,
-        text: &str,
-        place: (Option<i64>, Option<u32>),
-    ) -> Result<FrameId, ReadError> {
-        let (line, column) = place;
-        let frame = match location {
-            RawLocation::Address(address) => {
-                let holds =
-                    |lib: &&Lib| lib.start <= address && address < lib.end && !lib.module().is_empty();
-                let lib = libs.iter().find(holds);
-                match lib {
-                    Some(lib) => {
-                        let name = format!("{:#x}", address - lib.start);
-                        self.native_frame(&name, lib.module())?
-                    }
-                    None => Frame::named(self.text(text)?),
-                }
-            }
+    /// The function that a text names, with its own position.
+    fn raw_function(&mut self, libs: &[&Lib], text: &str) -> Result<Frame, ReadError> {
+        Ok(match RawLocation::parse(text) {
+            RawLocation::Address(address) => match lib_at(libs, address) {
+                Some(lib) => self.native_frame(&format!("{:#x}", address - lib.start), lib.module())?,
+                None => Frame::named(self.text(text)?),
+            },
             RawLocation::Native { function, library } => self.native_frame(function, library)?,
-            RawLocation::Script { function, file, line: own_line, column: own_column } => Frame {
+            RawLocation::Script { function, file, line, column } => Frame {
                 file: Some(self.text(file)?),
-                line: line.or(own_line),
-                column: if line.is_some() { column } else { own_column },
+                line,
+                column,
                 ..Frame::named(self.text(function.unwrap_or(file))?)
             },
-            RawLocation::Name(name) => Frame { line, column, ..Frame::named(self.text(name)?) },
-        };
-        Ok(self.tables.intern_frame(&frame)?)
+            RawLocation::Name(name) => Frame::named(self.text(name)?),
+        })
     }
 
     fn native_frame(&mut self, name: &str, module: &str) -> Result<Frame, ReadError> {
         let native = Some(NativeFrame { module: self.text(module)?, offset: None });
         Ok(Frame { native, ..Frame::named(self.text(name)?) })
     }
+}
+
+/// The libraries that have a name, by their address.
+fn sorted_libs(process: &ProcessedProfile) -> Vec<&Lib> {
+    let mut libs: Vec<_> = process.libs.iter().filter(|lib| !lib.module().is_empty()).collect();
+    libs.sort_by_key(|lib| lib.start);
+    libs
+}
+
+fn lib_at<'l>(libs: &[&'l Lib], address: u64) -> Option<&'l Lib> {
+    let before = libs.partition_point(|lib| lib.start <= address).checked_sub(1)?;
+    libs.get(before).copied().filter(|lib| address < lib.end)
+}
+
+/// The frame of a function at the line and column that were executed, which come before its own. Native code has none.
+fn executing(function: Frame, line: Option<i64>, column: Option<u32>) -> Frame {
+    if function.native.is_some() || line.is_none() {
+        return function;
+    }
+    Frame { line, column, ..function }
 }
