@@ -224,17 +224,35 @@ fn a_packed_copy_is_what_the_process_has() {
 #[test]
 fn a_large_process_that_changes_is_copied_at_one_moment() {
     let Some(program) = Program::start(&["-d", "memory_limit=-1"], &large(true)) else { return };
-    // A process that is stopped within an allocation has counted it, and not made it yet.
-    let is_sound = || {
+    let doubt = || {
         let mut taken = take(program.id(), &HeapOptions::default()).unwrap();
         assert_eq!((taken.statistics.unreadable_bytes, taken.statistics.attempts), (0, 1));
         taken.dump.keep(usize::MAX, usize::MAX);
         let mut builder = GraphBuilder::new();
         let analysis = analyze(&taken.dump, &AnalyzeOptions::default(), &mut builder).unwrap();
         assert_eq!((analysis.missing, analysis.torn), (0, 0));
-        analysis.doubt.is_none()
+        analysis.doubt
     };
-    assert!((0..4).filter(|_| is_sound()).count() >= 2);
+    let mut sound = 0;
+    for _ in 0..8 {
+        match doubt() {
+            Some(doubt) => assert!(is_within_an_allocation(&doubt), "{doubt}"),
+            None => sound += 1,
+        }
+        if sound == 2 {
+            return;
+        }
+    }
+    panic!("{sound} of 8 copies are of one moment between two allocations");
+}
+
+/// Whether a doubt is that of a process that was stopped when it had counted an allocation and not made it yet: one of the
+/// sizes up to 3,072 bytes that PHP cuts from pages.
+fn is_within_an_allocation(doubt: &str) -> bool {
+    let numbers = doubt.split(|character: char| !character.is_ascii_digit());
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    let [counted, found] = numbers[..] else { return false };
+    doubt.starts_with("inconsistent heap: expected ") && (1..=3072).contains(&counted.saturating_sub(found))
 }
 
 /// Whether a part of `mapping` is in a range.
