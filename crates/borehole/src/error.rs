@@ -217,9 +217,8 @@ impl fmt::Display for Error {
                 write!(f, "{name}: unsupported input: expected a profile, found {}", foreign.name)
             }
             Self::NoProfiles { name, members, skipped } => {
-                write!(f, "{name}: unsupported input: expected an archive with a profile, found {}", {
-                    counted(*members as u64, "other member")
-                })?;
+                let found = counted(*members as u64, "other member");
+                write!(f, "{name}: unsupported input: expected an archive with a profile, found {found}")?;
                 skipped.as_ref().map_or(Ok(()), |skipped| write!(f, " ({skipped})"))
             }
             Self::NotReadable { name, format } => {

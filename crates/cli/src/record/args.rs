@@ -103,7 +103,7 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     tasks: TasksArgs,
 
-    /// Python, but for 3.11 and 3.12: record the instruction of each frame, for formats that have it
+    /// Python, except 3.11 and 3.12: record the instruction of each frame, for formats that have it
     #[arg(long)]
     opcodes: bool,
 

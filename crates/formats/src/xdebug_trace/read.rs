@@ -23,8 +23,6 @@ pub(super) struct TracedCall<'a> {
     pub(super) depth: u32,
     /// Since the request began.
     pub(super) time_ns: i64,
-    /// Bytes of memory in use.
-    pub(super) memory_bytes: i64,
     pub(super) function: &'a [u8],
     /// Where the function was called: a place in the caller.
     pub(super) call_file: &'a [u8],
@@ -51,7 +49,7 @@ pub(super) fn textual(line: &[u8]) -> Option<TraceLine<'_>> {
         return is_below.then_some(TraceLine::Other);
     };
     let (memory, rest) = word(rest)?;
-    let memory_bytes = number(memory)?;
+    let _memory = number(memory)?;
     if rest.trim_ascii().is_empty() {
         return Some(TraceLine::Finish { time_ns });
     }
@@ -69,7 +67,7 @@ pub(super) fn textual(line: &[u8]) -> Option<TraceLine<'_>> {
     let colon = memchr::memrchr(b':', place)?;
     let (call_file, call_line) = (&place[1..colon], number(&place[colon + 1..])?);
     let function = &call[..arguments(call)?];
-    Some(TraceLine::Begin(TracedCall { depth, time_ns, memory_bytes, function, call_file, call_line }))
+    Some(TraceLine::Begin(TracedCall { depth, time_ns, function, call_file, call_line }))
 }
 
 /// The rest of a line behind the difference of memory, which older releases may write.
@@ -101,7 +99,7 @@ pub(super) fn computerized(line: &[u8]) -> Option<TraceLine<'_>> {
     let time = next()?;
     match kind {
         b"0" => {
-            let memory_bytes = number(next()?)?;
+            let _memory = number(next()?)?;
             let function = next()?;
             let _is_of_user = next()?;
             let included = next()?;
@@ -109,14 +107,7 @@ pub(super) fn computerized(line: &[u8]) -> Option<TraceLine<'_>> {
             // An include is a call of the file.
             let function = if included.is_empty() { function } else { included };
             let (depth, time_ns) = (depth_of(depth)?, nanoseconds(time)?);
-            Some(TraceLine::Begin(TracedCall {
-                depth,
-                time_ns,
-                memory_bytes,
-                function,
-                call_file,
-                call_line,
-            }))
+            Some(TraceLine::Begin(TracedCall { depth, time_ns, function, call_file, call_line }))
         }
         b"1" => Some(TraceLine::End { depth: depth_of(depth)?, time_ns: nanoseconds(time)? }),
         b"R" | b"A" => Some(TraceLine::Other),
