@@ -17,7 +17,13 @@ use super::pools::ConstantPools;
 use super::resolve::{ConstantId, Resolved, Unresolved};
 use crate::documents::whole::{DocumentDamage, read_whole};
 use crate::registry::Document;
-use crate::{Error, Limits, Position, ReadError, ReadOptions};
+use crate::{Error, ErrorKind, Limits, Position, ReadError, ReadOptions};
+
+/// The bytes that the names of functions may take in any recording.
+const MIN_NAME_BYTES: usize = 64 << 20;
+
+/// The bytes that they may take for each byte of a recording. They take less than one in real ones.
+const MAX_NAME_RATIO: usize = 16;
 
 /// The events between checks of the memory held.
 const CHECKED_EVENTS: u64 = 1024;
@@ -84,6 +90,7 @@ pub fn import_document(
         others: 0,
         truncated: 0,
         missing: 0,
+        name_bytes_left: most_name_bytes(document.bytes),
         damage,
         tables,
         sink,
@@ -92,6 +99,10 @@ pub fn import_document(
     importer.note();
     let Importer { damage, sink, .. } = importer;
     damage.finish(sink)
+}
+
+fn most_name_bytes(file: &[u8]) -> usize {
+    file.len().saturating_mul(MAX_NAME_RATIO).max(MIN_NAME_BYTES)
 }
 
 /// The start, process and kinds of events of a recording, of all chunks that can be read.
@@ -235,6 +246,7 @@ struct Importer<'a, 's> {
     truncated: u64,
     /// The references to constants that are not there.
     missing: u64,
+    name_bytes_left: usize,
     damage: DocumentDamage,
     tables: &'s mut Tables,
     sink: &'s mut dyn ProfileSink,
@@ -276,7 +288,7 @@ impl<'a> Importer<'a, '_> {
     fn chunk(&mut self, chunk: &Chunk<'a>) -> Result<(), ReadError> {
         let Some(pools) = self.pools(chunk)? else { return Ok(()) };
         let plans = self.plans(&pools.types);
-        let mut resolved = Resolved::default();
+        let mut resolved = Resolved::new(self.name_bytes_left);
         for (number, event) in (1_u64..).zip(chunk.events()) {
             let event = match event {
                 Ok(event) => event,
@@ -294,6 +306,7 @@ impl<'a> Importer<'a, '_> {
             }
         }
         self.truncated += resolved.truncated;
+        self.name_bytes_left = resolved.name_bytes_left;
         Ok(())
     }
 
@@ -412,6 +425,11 @@ impl<'a> Importer<'a, '_> {
         match found {
             Ok(found) => Ok(found),
             Err(Unresolved::Full(full)) => Err(full.into()),
+            Err(Unresolved::LongNames) => {
+                let most = most_name_bytes(self.document.bytes);
+                let message = format!("names too long: expected at most {most} bytes of names of functions");
+                Err(Error::new(ErrorKind::Limit, NAME, Position::Whole, message).into())
+            }
             Err(Unresolved::Missing) => {
                 self.missing += 1;
                 Ok(T::default())

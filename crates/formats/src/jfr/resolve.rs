@@ -28,6 +28,8 @@ pub(super) struct JfrThread {
 pub(super) enum Unresolved {
     /// There is no such constant, or it is damaged.
     Missing,
+    /// Names of functions take more bytes than allowed.
+    LongNames,
     Full(TableFull),
 }
 
@@ -56,9 +58,15 @@ pub(super) struct Resolved {
     /// The stacks that lack their outer frames.
     pub(super) truncated: u64,
     frames_leaf_first: Vec<FrameId>,
+    /// The bytes that names of functions may still take. A class is stored once and stands in the names of all its methods.
+    pub(super) name_bytes_left: usize,
 }
 
 impl Resolved {
+    pub(super) fn new(name_bytes_left: usize) -> Self {
+        Self { name_bytes_left, ..Self::default() }
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.stacks.allocation_size()
             + self.methods.allocation_size()
@@ -103,7 +111,7 @@ impl Resolved {
         constant: Constant<'_>,
         pools: &ConstantPools<'_>,
         tables: &mut Tables,
-    ) -> Result<Option<()>, TableFull> {
+    ) -> Result<Option<()>, Unresolved> {
         let Some((mut values, frame_type)) = pools.field(constant, b"frames") else { return Ok(None) };
         let Ok(count) = values.count() else { return Ok(None) };
         for _ in 0..count {
@@ -126,13 +134,16 @@ impl Resolved {
         place: &FramePlace,
         pools: &ConstantPools<'_>,
         tables: &mut Tables,
-    ) -> Result<FrameId, TableFull> {
+    ) -> Result<FrameId, Unresolved> {
         let function = match self.methods.get(&place.method) {
             Some(&known) => known,
             None => {
                 let method = pools.constant(place.method.0, place.method.1);
                 let name = method.and_then(|method| method_name(method, pools));
-                let function = tables.intern_string(name.as_deref().unwrap_or(b"<lost method>"))?;
+                let name = name.as_deref().unwrap_or(b"<lost method>");
+                self.name_bytes_left =
+                    self.name_bytes_left.checked_sub(name.len()).ok_or(Unresolved::LongNames)?;
+                let function = tables.intern_string(name)?;
                 self.methods.insert(place.method, function);
                 function
             }
@@ -143,7 +154,7 @@ impl Resolved {
         };
         // It is -1 or 0 if it is unknown.
         let line = u32::try_from(place.line).ok().map(u32::cast_signed).filter(|&line| line > 0);
-        tables.intern_frame(&Frame { line: line.map(i64::from), native, ..Frame::named(function) })
+        Ok(tables.intern_frame(&Frame { line: line.map(i64::from), native, ..Frame::named(function) })?)
     }
 
     /// Whether frames of a kind are of the kernel.

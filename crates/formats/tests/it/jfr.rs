@@ -149,9 +149,14 @@ impl ChunkWriter {
 
     fn event(&mut self, id: u64, fields: &[Vec<u8>]) {
         let body = [number(id), fields.concat()].concat();
-        let size = body.len() as u64 + 2;
-        // Two bytes, as one may not suffice.
-        self.events.extend([size.to_le_bytes()[0] | 0x80, (size >> 7).to_le_bytes()[0]]);
+        // As writers do, so many bytes are reserved for the size as may be needed.
+        let width = if body.len() < 1 << 13 { 2 } else { 5 };
+        let mut size = number((body.len() + width) as u64);
+        while size.len() < width {
+            *size.last_mut().unwrap() |= 0x80;
+            size.push(0);
+        }
+        self.events.extend(size);
         self.events.extend(body);
     }
 
@@ -189,16 +194,7 @@ impl ChunkWriter {
     /// A file of one chunk that begins 5 s after 1970, with a clock of 1 MHz.
     fn finish(mut self, types: &[TypeRow]) -> Vec<u8> {
         let metadata = self.metadata(types);
-        let body = [number(0), metadata].concat();
-        // Five bytes hold any size, as writers reserve them.
-        let size = body.len() as u64 + 5;
-        let mut padded = number(size);
-        while padded.len() < 5 {
-            *padded.last_mut().unwrap() |= 0x80;
-            padded.push(0);
-        }
-        self.events.extend(padded);
-        self.events.extend(body);
+        self.event(0, &[metadata]);
         let size = self.events.len() as u64 + 68;
         let head = [size, 0, 0, 5_000_000_000, 0, 1_000, 1_000_000].map(u64::to_be_bytes).concat();
         [&b"FLR\0\0\x02\0\x01"[..], &head, &[0, 0, 0, 1], &self.events].concat()
@@ -339,6 +335,31 @@ fn types_inside_of_themselves_are_refused() {
     chunk.event(1, &constants());
     let error = read_with(&chunk.finish(&types), &ReadOptions::default()).unwrap_err();
     assert!(error.message().starts_with("invalid type jdk.types.Symbol"), "{error}");
+}
+
+#[test]
+fn a_long_class_does_not_stand_in_the_names_of_many_methods() {
+    const METHODS: u64 = 200;
+    let pool = |id: u64, entries: Vec<Vec<u8>>| {
+        [number(id), number(entries.len() as u64), entries.concat()].concat()
+    };
+    let methods = || 1..=METHODS;
+    let symbols = methods().map(|key| [number(1 + key), text(&format!("m{key}"))].concat());
+    let class = [number(1), text(&"c".repeat(400_000))].concat();
+    let frames = methods().map(|key| [number(key), number(7), number(1)].concat());
+    let constants = [
+        vec![0, 0, 0, 0],
+        number(4),
+        pool(6, std::iter::once(class).chain(symbols).collect()),
+        pool(7, vec![[number(1), number(1)].concat()]),
+        pool(8, methods().map(|key| [number(key), number(1), number(1 + key)].concat()).collect()),
+        pool(11, vec![[number(1), vec![0], number(METHODS), frames.collect::<Vec<_>>().concat()].concat()]),
+    ];
+    let mut chunk = ChunkWriter::default();
+    chunk.event(102, &[number(2_000), number(0), number(1), number(0)]);
+    chunk.event(1, &constants);
+    let error = read_with(&chunk.finish(&TYPES), &ReadOptions::lenient()).unwrap_err();
+    assert!(error.is_limit() && error.message().starts_with("names too long"), "{error}");
 }
 
 #[test]
