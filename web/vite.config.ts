@@ -1,4 +1,5 @@
-// Builds one script and one style for each kind of page, with their checksums for the content security policy.
+// Builds a script and a style for pages that hold their data, and others for the explorer, which asks a server; with their
+// checksums for the content security policy.
 
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
@@ -53,7 +54,7 @@ export default defineConfig(({ mode }) => ({
     cssCodeSplit: false,
     reportCompressedSize: true,
     rollupOptions: {
-      input: `src/${mode}/main.ts${mode === "tokio" ? "x" : ""}`,
+      input: `src/${mode}/main.tsx`,
       output: {
         format: "iife" as const,
         entryFileNames: `${mode}.js`,
@@ -61,5 +62,6 @@ export default defineConfig(({ mode }) => ({
       },
     },
   },
-  test: { include: ["test/**/*.test.ts"] },
+  // The tests are no race: machines that run them are busy.
+  test: { include: ["test/**/*.test.ts"], testTimeout: 120_000 },
 }));

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::thread;
@@ -151,22 +151,9 @@ impl CaptureSetting {
         let target = self.start(depth, SECONDS)?;
         let usage = self.record(&["--pid", &target.id().to_string(), "--rate", rate])?;
         let operations = operations(target)?;
-        let [asked, taken] = self.counts(["samples.asked", "samples.taken"])?;
+        let [asked, taken] = counts(&self.file, ["samples.asked", "samples.taken"])?;
         let bytes = fs::metadata(&self.file)?.len() as f64;
         Ok(Capture { usage, asked, taken, bytes, operations })
-    }
-
-    /// Numbers that the recording holds of itself.
-    fn counts<const N: usize>(&self, keys: [&str; N]) -> Result<[f64; N]> {
-        let mut counts = [0.0; N];
-        let mut reader = Reader::new(File::open(&self.file)?);
-        while let Some(record) = reader.next_record()? {
-            let Record::Metadata { key, value } = record else { continue };
-            if let Some(at) = keys.iter().position(|wanted| wanted.as_bytes() == key) {
-                counts[at] += std::str::from_utf8(value)?.parse::<f64>()?;
-            }
-        }
-        Ok(counts)
     }
 }
 
@@ -193,8 +180,27 @@ impl Capture {
     }
 }
 
+/// Numbers that a recording holds of itself: sums, where several processes have one each.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn counts<const N: usize>(file: &Path, keys: [&str; N]) -> Result<[f64; N]> {
+    let mut counts = [0.0; N];
+    let mut reader = Reader::new(File::open(file)?);
+    while let Some(record) = reader.next_record()? {
+        let Record::Metadata { key, value } = record else { continue };
+        if let Some(at) = keys.iter().position(|wanted| wanted.as_bytes() == key) {
+            counts[at] += std::str::from_utf8(value)?.parse::<f64>()?;
+        }
+    }
+    Ok(counts)
+}
+
 /// Waits for the program's end, and reads what it says it got done in a second.
-fn operations(mut target: Child) -> Result<f64> {
+///
+/// # Errors
+/// When it fails, or does not say it.
+pub(crate) fn operations(mut target: Child) -> Result<f64> {
     let mut said = String::new();
     target.stderr.take().context("its standard error is a pipe")?.read_to_string(&mut said)?;
     ensure!(target.wait()?.success(), "the sampled program ended badly: {said}");

@@ -8,7 +8,8 @@ use super::inputs::Traces;
 use super::traces::Trace;
 use super::{
     Bench, Claim, allocations, capture, conversion, damage, databases, decoding, events, explore, heap,
-    heap_walk, lake, lanes, recordings, share, starting, symbols, tachyon, text, writing,
+    heap_walk, lake, lanes, live_python, native, recordings, serving, share, starting, symbols, tachyon,
+    text, writing,
 };
 
 fn traces(bench: &Bench) -> Result<Traces> {
@@ -41,11 +42,14 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(tachyon::claims(bench)?);
     claims.extend(lanes::claims(bench)?);
     claims.extend(capture::claims(bench)?);
+    claims.extend(live_python::claims(bench)?);
+    claims.extend(native::claims(bench)?);
     claims.extend(heap::claims(bench)?);
     claims.extend(heap_walk::claims(bench)?);
     claims.extend(databases::claims(bench)?);
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
+    claims.extend(serving::claims(bench, &traces.timed));
     claims.extend(allocations::claims(bench)?);
     claims.extend(lake::claims(bench)?);
     claims.extend(symbols::claims(bench)?);

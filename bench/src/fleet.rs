@@ -46,13 +46,47 @@ pub(crate) fn traces(bench: &Bench) -> Result<Vec<PathBuf>> {
         for service in 0..SERVICES {
             let stacks = FleetStacks::new(service);
             for host in (service..HOSTS).step_by(SERVICES) {
-                write(&unfinished.join(file_name(host)), host, &stacks)
+                let began = Duration::from_secs(BEGAN) + Duration::from_millis(host as u64 * 37);
+                let trace =
+                    HostTrace { host, seed: 1_000_000 + host as u64, samples: SAMPLES_OF_HOST, began };
+                write(&unfinished.join(file_name(host)), &trace, &stacks)
                     .with_context(|| format!("the trace of machine {host}"))?;
             }
         }
         fs::rename(&unfinished, &folder)?;
     }
     Ok((0..HOSTS).map(|host| folder.join(file_name(host))).collect())
+}
+
+/// Machines that each write a trace of ten seconds every minute.
+pub(crate) struct MinuteFleet {
+    folder: PathBuf,
+    services: Vec<FleetStacks>,
+}
+
+impl MinuteFleet {
+    /// How many machines there are.
+    pub(crate) const HOSTS: usize = 100;
+    const SAMPLES_OF_MINUTE: usize = 1000;
+
+    pub(crate) fn new(folder: PathBuf) -> Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder, services: (0..SERVICES).map(FleetStacks::new).collect() })
+    }
+
+    /// Writes the traces of a minute in the place of those before.
+    pub(crate) fn minute(&self, minute: usize) -> Result<Vec<PathBuf>> {
+        let trace = |host: usize| {
+            let seed = (2_000_000 + minute * Self::HOSTS + host) as u64;
+            let began =
+                Duration::from_secs(BEGAN + minute as u64 * 60) + Duration::from_millis(host as u64 * 37);
+            let path = self.folder.join(file_name(host));
+            let trace = HostTrace { host, seed, samples: Self::SAMPLES_OF_MINUTE, began };
+            write(&path, &trace, &self.services[host % SERVICES])?;
+            Ok(path)
+        };
+        (0..Self::HOSTS).map(trace).collect()
+    }
 }
 
 fn file_name(host: usize) -> String {
@@ -138,8 +172,18 @@ struct Worker {
     samples_left: usize,
 }
 
-fn write(path: &Path, host: usize, stacks: &FleetStacks) -> Result<()> {
-    let mut random = Random::new(1_000_000 + host as u64);
+/// A trace of a machine.
+struct HostTrace {
+    host: usize,
+    seed: u64,
+    samples: usize,
+    /// Since 1970.
+    began: Duration,
+}
+
+fn write(path: &Path, trace: &HostTrace, stacks: &FleetStacks) -> Result<()> {
+    let &HostTrace { host, seed, samples, began } = trace;
+    let mut random = Random::new(seed);
     let header = Header { has_timestamps: true, period_us: PERIOD_US };
     let mut writer = Writer::new(BufWriter::new(File::create(path)?), header)?;
     writer.write_metadata(b"service", service_name(stacks.service).as_bytes())?;
@@ -147,7 +191,7 @@ fn write(path: &Path, host: usize, stacks: &FleetStacks) -> Result<()> {
     let routes: Vec<String> = (0..ROUTES).map(|route| format!("/section-{route}/page")).collect();
     let mut defined: Vec<Option<StackId>> = vec![None; stacks.stacks.len()];
     let mut workers = [Worker::default(); WORKERS];
-    for sample in 0..SAMPLES_OF_HOST {
+    for sample in 0..samples {
         let number = random.below(WORKERS);
         let worker = &mut workers[number];
         if worker.samples_left == 0 {
@@ -173,7 +217,6 @@ fn write(path: &Path, host: usize, stacks: &FleetStacks) -> Result<()> {
         })?;
     }
     writer.finish()?.flush()?;
-    let began = Duration::from_secs(BEGAN) + Duration::from_millis(host as u64 * 37);
     File::open(path)?.set_modified(SystemTime::UNIX_EPOCH + began)?;
     Ok(())
 }

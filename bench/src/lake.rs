@@ -132,7 +132,51 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
     ];
     claims.extend(questions(&lake, &fleet)?);
     claims.push(by_executors(&lake, &fleet));
+    claims.push(of_late_minutes(bench));
     Ok(claims)
+}
+
+/// The minutes for which a fleet writes into a new lake.
+const MINUTES: usize = 500;
+/// The minutes at both ends that are compared.
+const COMPARED_MINUTES: usize = 32;
+
+/// The cost of adding to a lake that many minutes were added to, without a command but `add`: at most a fifth above the cost of
+/// the first minutes.
+fn of_late_minutes(bench: &Bench) -> Claim {
+    let (program, folder) = (bench.lake.clone(), bench.folder.join("minutes"));
+    let costs = Rc::new(OnceCell::<Vec<f64>>::new());
+    let of = move |minutes: std::ops::Range<usize>| -> Side {
+        let (program, folder, costs) = (program.clone(), folder.clone(), Rc::clone(&costs));
+        Box::new(move || {
+            if costs.get().is_none() {
+                let _ = costs.set(costs_of_minutes(&program, &folder)?);
+            }
+            let costs = costs.get().context("costs")?;
+            Ok(costs[minutes.clone()].iter().sum::<f64>() / minutes.len() as f64)
+        })
+    };
+    let hosts = fleet::MinuteFleet::HOSTS;
+    let name =
+        format!("lake: adding a minute of {hosts} machines, a ten-second profile each, {MINUTES} minutes in");
+    let first = format!("the first {COMPARED_MINUTES} minutes");
+    Claim::new(name, ClaimUnit::Seconds, Goal::Ratio(1.0 / 1.2), of(MINUTES - COMPARED_MINUTES..MINUTES))
+        .against(first, of(0..COMPARED_MINUTES))
+        .once()
+}
+
+/// The CPU time that each minute takes to add, in a process of its own.
+fn costs_of_minutes(program: &Path, folder: &Path) -> Result<Vec<f64>> {
+    if folder.is_dir() {
+        fs::remove_dir_all(folder)?;
+    }
+    let (fleet, lake) = (fleet::MinuteFleet::new(folder.join("traces"))?, folder.join("lake"));
+    let cost = |minute| {
+        let inputs = fleet.minute(minute)?;
+        let arguments = ["add".into(), lake.clone()].into_iter().chain(inputs);
+        Ok(Work::new(program, arguments).run()?.cpu_seconds)
+    };
+    (0..MINUTES).map(cost).collect()
 }
 
 /// How much sooner two executors answer than one: no goal is set, and two must not be slower.

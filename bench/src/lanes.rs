@@ -86,7 +86,7 @@ fn sides(bench: &Bench, python: &PythonPeer, conversion: Conversion) -> [Claim; 
 }
 
 /// Writes what a Python script prints to `output`.
-fn print(python: &PythonPeer, words: &[String], output: &mut impl Write) -> Result<()> {
+pub(crate) fn print(python: &PythonPeer, words: &[String], output: &mut impl Write) -> Result<()> {
     let mut child = python.command(words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut printed = child.stdout.take().context("standard output is a pipe")?;
     let copied = io::copy(&mut printed, output);

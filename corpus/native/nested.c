@@ -1,4 +1,4 @@
-/* Blocks in nested calls: a callback of the C library, a frame of variable size, and a handler of a signal. Says `ready` when
+/* Blocks in nested calls: a callback of the C library, frames of variable size and of their own alignment, and a handler of a signal. Says `ready` when
  * it does, and ends when its input does. Its second thread blocks too. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -36,8 +36,19 @@ static __attribute__((noinline)) void variable(size_t size) {
     kept = bytes[size / 3];
 }
 
+static __attribute__((noinline)) void aligned(size_t size) {
+    /* The frame begins at a multiple of 64, as those of vectors do: the stack pointer of its caller is in memory. */
+    char bytes[64] __attribute__((aligned(64)));
+    char more[size];
+    memset(bytes, (int)size, sizeof bytes);
+    memset(more, (int)size, size);
+    kept = bytes[size % 64] + more[size / 2];
+    variable(size);
+    kept = bytes[(size + 1) % 64] + more[size / 3];
+}
+
 static __attribute__((noinline)) int compare(const void *left, const void *right) {
-    variable(1000 + (size_t)*(const int *)left);
+    aligned(1000 + (size_t)*(const int *)left);
     return *(const int *)left - *(const int *)right + kept;
 }
 

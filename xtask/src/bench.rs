@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::command;
 
-/// The command with its lakes, and the program that measures it.
+/// The command with its lakes and its server, and the program that measures it.
 const BUILD: [&str; 8] = [
     "build",
     "--release",
@@ -16,7 +16,7 @@ const BUILD: [&str; 8] = [
     "--package",
     "borehole-bench",
     "--features",
-    "borehole-cli/lake-cluster",
+    "borehole-cli/lake-cluster,borehole-cli/serve",
 ];
 
 /// Builds for release and runs the benchmarks with `arguments`.

@@ -1,15 +1,16 @@
 //! `cargo xtask ci`: the tasks that must pass before a change goes in.
 
 mod builds;
+mod packages;
 mod toy_format;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, formatting, peers, testing, tidy, web};
+use crate::{command, formatting, interface, mutants, peers, testing, tidy, web};
 
 /// A task with a name.
 struct Task {
@@ -55,6 +56,13 @@ const TASKS: &[Task] = &[
         run: |at| passed(tidy::run(at.root)),
     },
     Task {
+        name: "interface",
+        about: "the public interface of the library, which docs/interface.txt lists",
+        time: "1 s",
+        is_optional: false,
+        run: |at| passed(interface::check(at.root)),
+    },
+    Task {
         name: "web",
         about: "the scripts of the pages: types, tests, and that what is committed is what they make",
         time: "30 s",
@@ -85,6 +93,13 @@ const TASKS: &[Task] = &[
         run: toy_format::run,
     },
     Task {
+        name: "packages",
+        about: "the packages that are published, their order, and programs that are built of them",
+        time: "1 min; 3 min at first",
+        is_optional: false,
+        run: packages::run,
+    },
+    Task {
         name: "msrv",
         about: "a build with the oldest Rust that Cargo.toml allows, where rustup has it",
         time: "20 s; 2 min at first",
@@ -99,11 +114,25 @@ const TASKS: &[Task] = &[
         run: builds::narrow,
     },
     Task {
+        name: "other-systems",
+        about: "the facade for Windows, macOS and WebAssembly, where rustup has the target",
+        time: "30 s; 2 min at first",
+        is_optional: false,
+        run: builds::other_systems,
+    },
+    Task {
         name: "big-endian",
         about: "the tests of the crates that know bytes, on s390x in an emulator; needs some packages",
         time: "15 min",
         is_optional: true,
         run: builds::big_endian,
+    },
+    Task {
+        name: "mutants",
+        about: "which changes to the code no test notices, in a sample that is another one every day; fails on none",
+        time: "1 h",
+        is_optional: true,
+        run: |at| passed(mutants::nightly(at.root, mutants::NIGHTLY_SAMPLE, today())),
     },
     Task {
         name: "doc",
@@ -251,6 +280,11 @@ fn without_advisories(error: &anyhow::Error) -> String {
          fetched; run `cargo xtask ci --only deny` where github.com can be reached ({})",
         error.root_cause().to_string().lines().last().unwrap_or_default().trim()
     )
+}
+
+/// The days since 1970.
+fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400)
 }
 
 fn doc(at: &Surroundings<'_>) -> Result<TaskOutcome> {

@@ -9,7 +9,9 @@ mod ci;
 mod demo;
 mod formatting;
 mod fuzz;
+mod interface;
 mod metadata;
+mod mutants;
 mod picture;
 mod progress;
 mod testing;
@@ -68,6 +70,15 @@ const CHORES: &[Chore] = &[
                 return Ok(());
             }
             ci::run(root, &given.values("--only"), &given.values("--without"))
+        },
+    },
+    Chore {
+        name: "interface",
+        about: "List the public interface of the library in docs/interface.txt",
+        arguments: "",
+        run: |root, arguments| {
+            Given::read(arguments, &[], &[])?.without_words()?;
+            interface::write(root)
         },
     },
     Chore {
@@ -130,6 +141,18 @@ const CHORES: &[Chore] = &[
         run: fuzz::run,
     },
     Chore {
+        name: "mutants",
+        about: "Change the code in many places, one at a time, and print which changes no test notices",
+        arguments: "
+  [CRATE]...      The crates whose code changes; without one, a sample of those that the others rest on
+  --sample N      Try so many changes of each, drawn at random [default: all]
+  --seed N        The number that decides which changes are drawn [default: 1]
+  --in TEXT       Only changes in files whose path contains this
+  --tests TEXT    Only run tests whose name contains this
+  --with CRATE    Also run the tests of this crate (repeatable)",
+        run: mutants::run,
+    },
+    Chore {
         name: "web",
         about: "Make the scripts and styles of the pages from web/, after their tests",
         arguments: "",
@@ -139,8 +162,8 @@ const CHORES: &[Chore] = &[
         },
     },
     Chore {
-        name: "picture",
-        about: "Draw the picture in the README anew",
+        name: "pictures",
+        about: "Draw the pictures in the README and the guides anew",
         arguments: "",
         run: |root, arguments| {
             Given::read(arguments, &[], &[])?.without_words()?;

@@ -1,7 +1,7 @@
 //! The packages of the workspace, as `cargo metadata` describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::command;
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
+    pub(crate) version: String,
     /// The oldest Rust that builds it, as its manifest or the workspace says.
     pub(crate) rust_version: Option<String>,
     /// Whether it may be published: neither a tool nor for tests only.
@@ -27,10 +28,29 @@ pub(crate) struct Manifest {
 /// # Errors
 /// When cargo cannot read them.
 pub(crate) fn manifests(root: &Path) -> Result<Vec<Manifest>> {
+    let metadata = read(root)?;
+    Ok(list(&metadata["packages"]).iter().map(manifest).collect())
+}
+
+/// The folder of the package `name`, relative to `root`.
+///
+/// # Errors
+/// When cargo cannot read the manifests, or there is no such package.
+pub(crate) fn folder(root: &Path, name: &str) -> Result<PathBuf> {
+    let metadata = read(root)?;
+    let package = list(&metadata["packages"]).iter().find(|package| package["name"] == name);
+    let manifest = package.and_then(|package| package["manifest_path"].as_str());
+    let folder = Path::new(manifest.with_context(|| format!("missing package {name}"))?).parent();
+    Ok(folder
+        .context("a manifest is in a folder")?
+        .strip_prefix(text(&metadata["workspace_root"]))?
+        .to_owned())
+}
+
+fn read(root: &Path) -> Result<Value> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps"];
     let text = command::output(command::cargo(root).args(arguments))?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata")?;
-    Ok(list(&metadata["packages"]).iter().map(manifest).collect())
+    serde_json::from_str(&text).context("cargo metadata")
 }
 
 fn manifest(package: &Value) -> Manifest {
@@ -38,6 +58,7 @@ fn manifest(package: &Value) -> Manifest {
     let turned_on = |values: &Value| list(values).iter().map(text).collect();
     Manifest {
         name: text(&package["name"]),
+        version: text(&package["version"]),
         rust_version: package["rust_version"].as_str().map(str::to_owned),
         is_published: package["publish"].is_null(),
         dependencies: list(&package["dependencies"])

@@ -1,4 +1,4 @@
-//! `cargo xtask picture`: the picture in the README, drawn by the command itself.
+//! `cargo xtask pictures`: the pictures in the README and the guides, drawn by the programs themselves.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,12 +18,19 @@ const ARGUMENTS: [&str; 7] = [
     "docs/images/flame.svg",
 ];
 
-/// Builds the command and draws.
+/// The test that takes the pictures of the explorer, and the variable that has it keep them.
+const EXPLORER: (&str, &str) = ("pictures_of_the_explorer", "UPDATE_PICTURES");
+
+/// Builds the programs and draws.
 ///
 /// # Errors
 /// When either fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
     command::run(command::cargo(root).args(["build", "--package", "borehole-cli"]))?;
     let program = command::target(root).join("debug/borehole");
-    command::run(Command::new(program).current_dir(root).args(ARGUMENTS))
+    command::run(Command::new(program).current_dir(root).args(ARGUMENTS))?;
+    let (test, variable) = EXPLORER;
+    let mut explorer = command::cargo(root);
+    explorer.args(["test", "--package", "borehole-cli", "--features", "serve", "--test", "it", "--", test]);
+    command::run(explorer.env(variable, "1"))
 }

@@ -12,6 +12,7 @@ use crate::selection::{SampleSelection, Weight};
 
 /// A row of a top table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TopRow {
     /// The row of the [`Calls`].
     pub frame: usize,

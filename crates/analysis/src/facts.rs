@@ -18,6 +18,8 @@ pub(crate) struct SummaryCounts {
     /// Samples since the last change of period.
     pending: u64,
     empty: u64,
+    /// The value of samples with an empty stack.
+    empty_value: i128,
     at_depth_limit: u64,
     depth_limit: Option<u32>,
     without_period: u64,
@@ -41,7 +43,10 @@ impl SummaryCounts {
     }
 
     /// Counts a sample whose value is added up, whatever its period.
-    pub(crate) fn count_valued(&mut self, at: Context<'_>, sample: &Sample<'_>) {
+    pub(crate) fn count_valued(&mut self, at: Context<'_>, sample: &Sample<'_>, value: i64) {
+        if sample.stack.is_none() {
+            self.empty_value = self.empty_value.saturating_add(value.into());
+        }
         self.valued = self.valued.saturating_add(sample.count);
         self.note(at, sample);
     }
@@ -109,6 +114,7 @@ impl SummaryCounts {
         ProfileSummary {
             samples: self.samples.saturating_add(self.valued),
             empty: self.empty,
+            empty_value: self.empty_value,
             at_depth_limit: self.at_depth_limit,
             depth_limit: self.depth_limit,
             time_ns: self.has_time().then(|| self.time_ns.unsigned_abs()),

@@ -123,7 +123,8 @@ impl FrameName {
 /// The end of the path of Python's own profiler.
 const PROFILER_FILE: &[u8] = b"_sync_coordinator.py";
 
-fn is_of_profiler(frame: &Frame, tables: &Tables) -> bool {
+/// Whether a frame belongs to Python's own profiler: see [`FrameName::is_of_profiler`].
+pub(crate) fn is_of_profiler(frame: &Frame, tables: &Tables) -> bool {
     frame.file.is_some_and(|file| tables.string(file).ends_with(PROFILER_FILE))
 }
 

@@ -6,9 +6,12 @@ use std::ops::ControlFlow;
 
 use borehole_model::{Context, Event, Mode, ProfileSink, Sample, StringId, Tables};
 
+use serde::{Serialize, Serializer};
+
+use crate::json;
 use crate::ticks::DistinctTimes;
 
-/// Counts the contents of a profile.
+/// Counts the contents of a profile. Serialized, it has the keys of `borehole info --json` for the contents of a file.
 ///
 /// # Examples
 ///
@@ -26,36 +29,42 @@ use crate::ticks::DistinctTimes;
 /// assert_eq!(inventory.processes.values, [7].into());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inventory {
     /// Samples. A run counts as all of its samples.
     pub samples: u64,
     /// Records of samples. A run is one record.
+    #[serde(rename = "sample_records")]
     pub records: u64,
     /// Events.
     pub events: u64,
     /// The number of events of each name; invalid UTF-8 is replaced.
     pub event_names: BTreeMap<String, u64>,
     /// Distinct shapes of events: name, fields and annotations.
+    #[serde(rename = "schemas")]
     pub shapes: usize,
     /// The earliest and the latest time of an event on the input's clock, in nanoseconds. Events at 0 do not count: recorders
     /// write 0 for events without a time.
     pub event_time_ns: Option<(u64, u64)>,
     /// The number of events of each shape.
+    #[serde(skip)]
     shape_events: Vec<u64>,
     /// Samples with an empty stack.
     pub empty_stacks: u64,
     /// The deepest stack, in frames.
     pub deepest: u32,
     /// The sum of the depths of all samples; divided by `samples`, the mean depth.
+    #[serde(skip)]
     pub depth_sum: u128,
     /// Segments.
     pub segments: u64,
     /// The first segments, up to [`Inventory::MAX_LISTED`].
     pub first_segments: Vec<SegmentFacts>,
     /// Known processes.
+    #[serde(serialize_with = "json::processes")]
     pub processes: DistinctNumbers<i64>,
     /// Known threads.
+    #[serde(serialize_with = "json::threads")]
     pub threads: DistinctNumbers<u64>,
     /// Known interpreters.
     pub interpreters: DistinctNumbers<u64>,
@@ -78,7 +87,7 @@ pub struct Inventory {
 }
 
 /// A segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentFacts {
     /// Its 0-based number in its input.
     pub index: u64,
@@ -91,6 +100,7 @@ pub struct SegmentFacts {
     /// Whether samples carry times.
     pub has_times: bool,
     /// The process of its samples.
+    #[serde(rename = "pid")]
     pub process: Option<i64>,
     /// The metadata before its first sample; invalid UTF-8 is replaced.
     pub metadata: Vec<(String, String)>,
@@ -100,13 +110,20 @@ pub struct SegmentFacts {
     pub events: u64,
 }
 
-/// Distinct numbers, up to a limit.
+/// Distinct numbers, up to a limit. Serialized, they are a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DistinctNumbers<T> {
     /// The numbers.
     pub values: BTreeSet<T>,
     /// Whether there are more.
     pub more: bool,
+}
+
+impl<T: Serialize> Serialize for DistinctNumbers<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.values.serialize(serializer)
+    }
 }
 
 impl<T: Ord> DistinctNumbers<T> {

@@ -8,6 +8,8 @@ use borehole_model::{LaneId, ValueType};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
+use crate::DistinctNumbers;
+
 /// Bytes serialized as text.
 pub(crate) struct LossyText<'a>(pub(crate) &'a [u8]);
 
@@ -77,6 +79,29 @@ fn lane<S: Serializer>(id: Option<LaneId>, number: impl Serialize, serializer: S
     }
 }
 
+/// The number of a lane in a list.
+struct Listed<N>(LaneId, N);
+
+impl<N: Serialize> Serialize for Listed<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        lane(Some(self.0), &self.1, serializer)
+    }
+}
+
+pub(crate) fn processes<S: Serializer>(
+    numbers: &DistinctNumbers<i64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(numbers.values.iter().map(|&number| Listed(LaneId::of_process(number), number)))
+}
+
+pub(crate) fn threads<S: Serializer>(
+    numbers: &DistinctNumbers<u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(numbers.values.iter().map(|&number| Listed(LaneId::of(number), number)))
+}
+
 /// The keys `value_type` and `unit`, or none.
 pub(crate) fn value_type<S: Serializer>(
     of: &impl Maybe<ValueType>,
@@ -111,6 +136,10 @@ pub(crate) fn hidden<S: Serializer>(kinds: &[(ValueType, u64)], serializer: S) -
 pub(crate) fn signed<S: Serializer>(value: &i128, serializer: S) -> Result<S::Ok, S::Error> {
     let limit = if *value < 0 { i64::MIN } else { i64::MAX };
     i64::try_from(*value).unwrap_or(limit).serialize(serializer)
+}
+
+pub(crate) const fn is_zero(value: &i128) -> bool {
+    *value == 0
 }
 
 pub(crate) fn time<S: Serializer>(time_ns: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {

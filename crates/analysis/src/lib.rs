@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Views of profiles as plain data: what a report, a terminal or a web page shows.
 //!
 //! A [`Query`] defines a report. [`ReportSink`] is the [`ProfileSink`](borehole_model::ProfileSink) that reads a profile and
@@ -23,6 +25,7 @@ mod groups;
 mod heat_map;
 mod inventory;
 mod json;
+mod lanes;
 mod page;
 mod path_map;
 mod pattern;
@@ -47,6 +50,7 @@ pub use calls::{Calls, StackSamples, TopRow};
 pub use frame_name::{FrameName, PathStyle};
 pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{DistinctNumbers, Inventory, SegmentFacts};
+pub use lanes::{ChartBox, ChartFrame, ChartLane, ChartLimits, FlameChart, LaneRuns, LaneRunsSink};
 pub use page::{
     Dimension, DimensionKind, DimensionValue, PageCall, PageCell, PageFunction, PageLimits, PageRow,
     ProfilePage, Pruned,

@@ -112,7 +112,7 @@ impl ReportSink {
     }
 
     fn add_value(&mut self, at: Context<'_>, sample: &Sample<'_>, value: i64) {
-        self.facts.count_valued(at, sample);
+        self.facts.count_valued(at, sample, value);
         if let Some(stack) = sample.stack {
             let tally = Tally { count: sample.count, value: value.into() };
             self.counts.add_tally(stack, tally);

@@ -1,6 +1,8 @@
 //! Distinct times.
 
-/// Counts distinct times, up to a limit.
+use serde::{Serialize, Serializer};
+
+/// Counts distinct times, up to a limit. Serialized, it is [`DistinctTimes::count`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistinctTimes {
     /// The times so far, some of them several times.
@@ -45,6 +47,12 @@ impl DistinctTimes {
             self.more = true;
             self.times_ns = Vec::new();
         }
+    }
+}
+
+impl Serialize for DistinctTimes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.count().serialize(serializer)
     }
 }
 

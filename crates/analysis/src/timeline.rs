@@ -13,6 +13,7 @@ use crate::view::GroupValue;
 
 /// Samples of threads over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timeline {
     /// The covered time; its slices are those of each row.
     pub span: Timespan,
@@ -22,6 +23,7 @@ pub struct Timeline {
 
 /// A thread over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimelineRow {
     /// The thread.
     pub thread: GroupValue,

@@ -10,6 +10,7 @@ use crate::calls::Calls;
 
 /// The direction in which a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TreeDirection {
     /// From a function to its callees.
     Callees,

@@ -97,8 +97,12 @@ pub struct ProfileSummary {
     pub hidden: Vec<(ValueType, u64)>,
     /// The number of hidden samples.
     pub hidden_samples: u64,
-    /// Samples with an empty stack.
+    /// Samples with an empty stack, which are in no row.
     pub empty: u64,
+    /// The values of samples with an empty stack, which [`ProfileSummary::value`] leaves out; 0 if samples are counted, or have no
+    /// values but their periods.
+    #[serde(serialize_with = "json::signed", skip_serializing_if = "json::is_zero")]
+    pub empty_value: i128,
     /// Samples whose stack is as deep as the source allows, so that outer frames may be missing.
     #[serde(rename = "samples_at_depth_limit")]
     pub at_depth_limit: u64,
@@ -199,6 +203,7 @@ pub type ReportTable = LimitedRows<ReportRow>;
 
 /// A frame and its share. Serialized, it has the keys of both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ReportRow {
     /// The frame.
     #[serde(flatten, serialize_with = "json::shared")]
@@ -214,6 +219,7 @@ pub type StateTable = LimitedRows<StateRow>;
 /// A frame and the thread states of the samples that have it on the stack. Serialized, it has the keys of both, and
 /// `count`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StateRow {
     /// The frame.
     #[serde(flatten, serialize_with = "json::shared")]
@@ -264,6 +270,7 @@ pub struct Share {
 ///
 /// Serialized, labels are pairs, process and thread are `pid` and `tid`, and unknown values have no key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RecentRun {
     /// The number of samples.
     pub count: u64,
@@ -321,6 +328,7 @@ pub enum Breakdown {
 
 /// The samples with one value. Serialized, it has the keys of value and share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SampleGroup {
     /// The value.
     #[serde(flatten)]

@@ -24,7 +24,7 @@ pub struct Outcome {
 /// # #[cfg(all(feature = "rbt", feature = "folded", feature = "pprof"))] {
 /// use borehole::{Format, Input, InputOptions, Source, Target, convert};
 ///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/annotations_ts.rbt");
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/annotations_ts.rbt");
 /// let inputs = [Source::path(trace)?, Source::reader("stacks", &b"main;query 3\n"[..])];
 /// let inputs = inputs.map(|source| Input::open(source, &InputOptions::default()));
 /// let inputs: Vec<_> = inputs.into_iter().collect::<Result<_, _>>()?;
@@ -42,7 +42,7 @@ pub struct Outcome {
 pub fn convert(
     inputs: impl IntoIterator<Item = Input>,
     target: &Target,
-    output: impl Write,
+    output: impl Write + Send,
 ) -> Result<Outcome, Error> {
     let mut exporter = target.exporter(output)?;
     let recovery = import_all(inputs, &mut *exporter)?;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::Existing;
+use crate::error::Taken;
 
 /// The maximum number of links to follow, which is that of the kernel.
 const MAX_LINKS: usize = 40;
@@ -74,7 +75,7 @@ pub(crate) fn refuse_block_device(_found: &Metadata) -> io::Result<()> {
 
 /// The error that there is a file to be kept.
 pub(crate) fn exists() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "file exists; use --force to replace it")
+    Taken { is_unfinished: false }.into()
 }
 
 /// The directory of `path`.

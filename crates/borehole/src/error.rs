@@ -2,10 +2,12 @@
 
 use std::{error, fmt, io};
 
-use borehole_formats::ReadError;
 use borehole_formats::detect::{Foreign, Format};
+use borehole_formats::{ErrorKind, Position, ReadError};
 use borehole_memory::OverBudget;
-use borehole_text::{cause, counted, shell_word};
+use borehole_text::{cause, counted};
+
+use crate::Advice;
 
 /// The name of the standard input, as an input.
 pub(crate) const STDIN: &str = "standard input";
@@ -84,6 +86,11 @@ pub enum Error {
         /// The budget.
         source: OverBudget,
     },
+    /// Reading an input was cancelled.
+    Cancelled {
+        /// The input, as the user named it.
+        name: String,
+    },
     /// An output could not be written.
     Write {
         /// The output, as the user named it; empty if the caller owns it.
@@ -142,62 +149,150 @@ impl Error {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
     }
 
-    /// A suggestion for what the user can try next; `None` if there is none.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use borehole::{Input, InputOptions, Source};
-    ///
-    /// let source = Source::reader("notes.txt", &b"Buy milk\n"[..]);
-    /// let error = Input::open(source, &InputOptions::default()).err().expect("notes are no profile");
-    /// assert_eq!(error.hint().as_deref(), Some("name the format with --from; borehole formats lists them"));
-    /// ```
+    /// The kind of error.
     #[must_use]
-    pub fn hint(&self) -> Option<String> {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Read { name, source } if source.is_malformed() || source.is_truncated() => {
-                Some(recover(name))
+            Self::Open { source, .. } | Self::Write { source, .. } if OverBudget::of(source).is_some() => {
+                ErrorKind::Memory
+            }
+            Self::Open { .. } => ErrorKind::Io,
+            Self::Write { .. } => ErrorKind::Output,
+            Self::Empty { .. } => ErrorKind::Truncated,
+            Self::Read { source, .. } => source.kind(),
+            Self::Memory { .. } => ErrorKind::Memory,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
+            Self::Unrecognised { .. }
+            | Self::Foreign { .. }
+            | Self::NoProfiles { .. }
+            | Self::NotReadable { .. }
+            | Self::NoRecords { .. }
+            | Self::NotWritable { .. } => ErrorKind::Unsupported,
+        }
+    }
+
+    /// The position in the input.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        match self {
+            Self::Read { source, .. } => source.position(),
+            _ => Position::Whole,
+        }
+    }
+
+    /// The name of the input or output; empty if it is an output that the caller owns.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Open { name, .. }
+            | Self::Unrecognised { name, .. }
+            | Self::Empty { name, .. }
+            | Self::Foreign { name, .. }
+            | Self::NoProfiles { name, .. }
+            | Self::NotReadable { name, .. }
+            | Self::NoRecords { name, .. }
+            | Self::Read { name, .. }
+            | Self::Memory { name, .. }
+            | Self::Cancelled { name }
+            | Self::Write { name, .. } => name,
+            Self::NotWritable { .. } => "",
+        }
+    }
+
+    /// The failure of a reader, of a writer or of the system, as it was returned.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        match self {
+            Self::Open { source, .. } | Self::Write { source, .. } => Some(source),
+            Self::Read { source, .. } => source.io_error(),
+            _ => None,
+        }
+    }
+
+    /// The way out; `None` if it is obvious, or there is none.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        match self {
+            Self::Read { source, .. } if source.is_malformed() || source.is_truncated() => {
+                Some(Advice::ReadOn)
             }
             Self::Unrecognised { name, begins } => Some(unrecognised(name, begins)),
-            Self::Foreign { foreign, .. } => Some(foreign.advice.to_owned()),
-            Self::NotReadable { .. } | Self::NotWritable { .. } => {
-                Some("borehole formats lists what can be read and written".to_owned())
-            }
+            Self::Foreign { foreign, .. } => Some(Advice::Foreign(foreign.advice)),
+            Self::NotReadable { .. } | Self::NotWritable { .. } => Some(Advice::OtherFormat),
+            Self::Write { source, .. } => Taken::of(source),
             _ => None,
         }
     }
 }
 
-/// The command that recovers the rest of a damaged input.
-fn recover(name: &str) -> String {
-    if name == STDIN {
-        return "borehole recover -o recovered.rbt < FILE".to_owned();
+impl Advice {
+    /// The advice on any error, if it is one of Borehole's that has some.
+    #[must_use]
+    pub fn of(error: &(dyn error::Error + 'static)) -> Option<Self> {
+        #[cfg(feature = "heap")]
+        if let Some(error) = error.downcast_ref::<crate::heap::Error>() {
+            return error.advice();
+        }
+        #[cfg(feature = "sql")]
+        if let Some(error) = error.downcast_ref::<borehole_sql::Error>() {
+            return Self::of_limit(error.spent()?);
+        }
+        if let Some(error) = error.downcast_ref::<Error>() {
+            return error.advice();
+        }
+        error.downcast_ref::<io::Error>().and_then(Taken::of)
     }
-    let extension =
-        name.rsplit('/').next().unwrap_or(name).split_once('.').map_or("rbt", |(_, extension)| extension);
-    format!("borehole recover {} -o {}", shell_word(name), shell_word(&format!("recovered.{extension}")))
+
+    #[cfg(feature = "sql")]
+    const fn of_limit(spent: borehole_sql::SpentLimit) -> Option<Self> {
+        match spent {
+            borehole_sql::SpentLimit::Time => Some(Self::MoreTime),
+            borehole_sql::SpentLimit::Memory => Some(Self::MoreMemory),
+            _ => None,
+        }
+    }
 }
 
-/// The suggestion for an input of no known format.
+/// The error that there is a file already, which is to be kept.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// Whether the file is the rest of an output that was never completed.
+    pub(crate) is_unfinished: bool,
+}
+
+impl Taken {
+    fn of(error: &io::Error) -> Option<Advice> {
+        let Self { is_unfinished } = *error.get_ref()?.downcast_ref()?;
+        Some(Advice::Replace { is_unfinished })
+    }
+}
+
+impl From<Taken> for io::Error {
+    fn from(taken: Taken) -> Self {
+        Self::new(io::ErrorKind::AlreadyExists, taken)
+    }
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.is_unfinished {
+            false => "file exists",
+            true => "file exists, because a program is writing it or was killed",
+        })
+    }
+}
+
+impl error::Error for Taken {}
+
+/// The advice on an input of no known format.
 #[cfg_attr(not(feature = "heap"), allow(unused_variables, reason = "only heaps are detected here"))]
-fn unrecognised(name: &str, begins: &[u8]) -> String {
+fn unrecognised(name: &str, begins: &[u8]) -> Advice {
     #[cfg(feature = "heap")]
     if let Some(format) = crate::heap_format::heap_format(begins) {
-        // Heaps cannot be read from pipes.
-        let file = if name == STDIN { "FILE".to_owned() } else { shell_word(name) };
-        return if format.readable() {
-            format!("the file holds a heap; use borehole heap info {file}")
-        } else {
-            format!("the file holds a heap as {}, which only other programs can read", format.name())
-        };
+        return Advice::Heap { format: format.name(), is_readable: format.readable() };
     }
     // Brotli has no signature.
-    if name.ends_with(".br") {
-        return "unpack it first if it is compressed with Brotli; only gzip and zstd are unpacked automatically"
-            .to_owned();
-    }
-    "name the format with --from; borehole formats lists them".to_owned()
+    if name.ends_with(".br") { Advice::Decompress("Brotli") } else { Advice::NameFormat }
 }
 
 impl fmt::Display for Error {
@@ -236,6 +331,7 @@ impl fmt::Display for Error {
             }
             Self::Read { name, source } => write!(f, "{name}: {source}"),
             Self::Memory { name, source } => write!(f, "{name}: {source}"),
+            Self::Cancelled { name } => write!(f, "{name}: cancelled"),
             Self::Write { name, source } if name.is_empty() => write!(f, "output: {}", cause(source)),
             Self::Write { name, source } => write!(f, "{name}: {}", cause(source)),
         }
@@ -243,11 +339,12 @@ impl fmt::Display for Error {
 }
 
 impl error::Error for Error {
-    /// The source of the cause; the cause itself is part of this error's text.
+    /// The cause. Its text is a part of this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Open { source, .. } | Self::Write { source, .. } => source.source(),
-            Self::Read { source, .. } => source.source(),
+            Self::Open { source, .. } | Self::Write { source, .. } => Some(source),
+            Self::Read { source, .. } => Some(source),
+            Self::Memory { source, .. } => Some(source),
             _ => None,
         }
     }

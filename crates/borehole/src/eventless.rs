@@ -8,12 +8,12 @@ use borehole_model::{Context, Event, ProfileSink, Sample, Tables};
 
 /// An exporter of a format without events. It counts events as lost.
 pub(crate) struct Eventless<'w> {
-    exporter: Box<dyn Export + 'w>,
+    exporter: Box<dyn Export + Send + 'w>,
     events: u64,
 }
 
 impl<'w> Eventless<'w> {
-    pub(crate) fn new(exporter: Box<dyn Export + 'w>) -> Self {
+    pub(crate) fn new(exporter: Box<dyn Export + Send + 'w>) -> Self {
         Self { exporter, events: 0 }
     }
 }

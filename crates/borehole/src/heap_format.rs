@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use borehole_heap::rmem;
-use borehole_process::Dump;
 
 /// The format of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +71,9 @@ impl HeapFormat {
     }
 }
 
+/// The first bytes of a dump.
+const DUMP_MAGIC: [u8; 8] = *b"\x7fRDUMP\r\n";
+
 /// The first keys of reli's memory profiler documents, in reli's order and in sorted order. Other JSON objects are not heaps.
 ///
 /// Source: reli 0.12 `-f json`.
@@ -85,7 +87,7 @@ pub(crate) fn heap_format(beginning: &[u8]) -> Option<HeapFormat> {
         _ if beginning.starts_with(b"{\"snapshot\":") => Some(HeapFormat::HeapSnapshot),
         _ if beginning.starts_with(b"{\"type\":\"heap\"") => Some(HeapFormat::Lines),
         _ if beginning.starts_with(&rmem::MAGIC) => Some(HeapFormat::Rmem),
-        _ if beginning.starts_with(&Dump::MAGIC) => Some(HeapFormat::Rdump),
+        _ if beginning.starts_with(&DUMP_MAGIC) => Some(HeapFormat::Rdump),
         _ if beginning.starts_with(b"SQLite format 3\0") => Some(HeapFormat::Sqlite),
         // An ELF file whose type, the half word behind its 16 bytes of identification, is ET_CORE.
         _ if beginning.starts_with(b"\x7fELF") && beginning.get(16) == Some(&4) => Some(HeapFormat::Core),
@@ -97,4 +99,15 @@ pub(crate) fn heap_format(beginning: &[u8]) -> Option<HeapFormat> {
 fn is_json(beginning: &[u8]) -> bool {
     let first = beginning.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     first.is_some_and(|first| JSON_KEYS.iter().any(|key| first.starts_with(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "capture")]
+    #[test]
+    fn dumps_are_detected_by_what_their_writer_begins_with() {
+        assert_eq!(heap_format(&borehole_process::Dump::MAGIC), Some(HeapFormat::Rdump));
+    }
 }

@@ -1,23 +1,22 @@
 //! An input whose format is known.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, Cursor, Read};
 
-use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign};
-use borehole_formats::registry::{Document, Import, ImportPlain};
+use borehole_formats::ReadOptions;
+use borehole_formats::detect::{DETECT_BYTES, Foreign, Format, detect, foreign, foreign_by_name};
 #[cfg(feature = "tachyon")]
-use borehole_formats::tachyon;
-use borehole_formats::{Position, ReadError, ReadOptions};
-use borehole_model::{ProfileSink, Recovery, Tables, Warning};
+use borehole_formats::{ReadError, tachyon};
+use borehole_model::{ProfileSink, Recovery, Tables};
 use borehole_wire::encoding::Decoded;
-use borehole_wire::envelope::Envelope;
-use borehole_wire::envelope::Method;
+use borehole_wire::envelope::{Envelope, Method};
 #[cfg(feature = "zstd")]
 use borehole_wire::zstd::{FIRST_BLOCK_BYTES, FRAME_MAGIC};
 
-use crate::budgeted::Budgeted;
 use crate::mapped::{Mappable, Passed};
-use crate::spared::Spared;
-use crate::spool::boxed_spool;
+use crate::reading::{CompanionFile, Reading};
+use crate::watch::{CancelToken, Progress};
 use crate::{Error, Source};
 
 /// A profile that is ready to be read.
@@ -31,7 +30,7 @@ use crate::{Error, Source};
 /// use borehole::model::{Count, Tables};
 /// use borehole::{Format, Input, InputOptions, ReadOptions, Source};
 ///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/bitflip_middle.rbt");
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bitflip_middle.rbt");
 /// let open = |read| Input::open(Source::path(trace)?, &InputOptions { read, ..InputOptions::default() });
 /// let input = open(ReadOptions::default())?;
 /// assert_eq!(input.format(), Format::Rbt);
@@ -49,28 +48,30 @@ use crate::{Error, Source};
 /// # Ok::<(), borehole::Error>(())
 /// ```
 pub struct Input {
-    name: String,
-    format: Format,
-    read: ReadOptions,
+    reading: Reading,
     bytes: InputBytes,
-    is_empty: bool,
     mappable: Option<Mappable>,
-    sibling: Option<Vec<u8>>,
 }
 
 /// How many of the first bytes of an input of no known format are kept for messages.
 const BEGINNING_BYTES: usize = 64;
 
 /// The bytes read for detection, followed by the rest.
-type InputBytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read>>;
+type InputBytes = io::Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 /// The options for opening and reading an input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InputOptions {
     /// The format; `None` to detect it by content, or by name if the content does not decide.
     pub format: Option<Format>,
+    /// Formats of the program's own, which are detected before those of this crate: see [`OwnFormat`](crate::OwnFormat).
+    pub own_formats: &'static [Format],
     /// The options for reading.
     pub read: ReadOptions,
+    /// The memory that a whole conversion may hold, in bytes, about: what readers hold, the names, frames and stacks of all inputs,
+    /// and what is made of each stack. An input that takes more ends with [`Error::Memory`], or an [`Error::Read`] whose kind is
+    /// [`ErrorKind::Memory`](crate::ErrorKind::Memory). `None`: each reader keeps to [`Limits`](crate::Limits) for itself.
+    pub memory_bytes: Option<usize>,
 }
 
 impl Input {
@@ -83,28 +84,50 @@ impl Input {
     /// # Errors
     /// If the source cannot be read, or its format cannot be detected or read.
     pub fn open(source: Source, options: &InputOptions) -> Result<Self, Error> {
-        let (mappable, source) = source.split_mappable();
+        let (mappable, mut source) = source.split_mappable();
+        let (size_bytes, path) = (source.size_bytes(), source.take_path());
         let (name, mut reader) = source.into_parts();
         let prefix = match beginning(&mut reader) {
             Ok(prefix) => prefix,
             Err(source) => return Err(Error::Open { name, source }),
         };
-        let content = Beginning::of(&prefix);
-        let format = match options.format.map_or_else(|| content.kind(&name), InputKind::Format) {
-            InputKind::Format(format) => format,
-            InputKind::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
-            InputKind::Empty(format) => return Err(Error::Empty { name, format }),
-            InputKind::Unknown => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
-        };
-        if !format.readable() {
-            return Err(Error::NotReadable { name, format });
-        }
+        let mut reading = Reading { size_bytes, ..Reading::begin(name, &prefix, options)? };
+        reading.companion = path.map_or(Ok(None), |path| CompanionFile::beside(&path, reading.format))?;
         // A compressed file cannot be mapped.
-        let is_document = matches!(format.importer(), Some(Import::Document { .. }));
-        let mappable = mappable.filter(|_| is_document && Method::of(&prefix).is_none());
-        let is_empty = content.is_empty;
-        let bytes = Cursor::new(prefix).chain(reader);
-        Ok(Self { name, format, read: options.read, bytes, is_empty, mappable, sibling: None })
+        let mappable = mappable.filter(|_| reading.is_document() && Method::of(&prefix).is_none());
+        Ok(Self { reading, bytes: Cursor::new(prefix).chain(reader), mappable })
+    }
+
+    /// Cancels the reading once `token` is cancelled: [`Input::read_into`], [`convert`](crate::convert) and whatever else reads
+    /// the input end with an error of the kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    #[must_use]
+    pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
+        self.reading.watch.token = Some(token.clone());
+        self
+    }
+
+    /// Tells `on_progress` how much was read, as often as bytes are asked for. The last time, all is read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "rbt", feature = "folded"))] {
+    /// use std::sync::mpsc::channel;
+    /// use borehole::{Format, Input, InputOptions, Source, Target, convert};
+    ///
+    /// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/daemon_worker.rbt");
+    /// let (send, progress) = channel();
+    /// let input = Input::open(Source::path(trace)?, &InputOptions::default())?;
+    /// let input = input.on_progress(move |progress| drop(send.send(progress)));
+    /// convert([input], &Target::new(Format::Folded), std::io::sink())?;
+    /// assert_eq!(progress.iter().last().and_then(|last| last.fraction()), Some(1.0));
+    /// # }
+    /// # Ok::<(), borehole::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_progress(mut self, on_progress: impl FnMut(Progress) + Send + 'static) -> Self {
+        self.reading.watch.on_progress = Some(RefCell::new(Box::new(on_progress)));
+        self
     }
 
     /// Lends the tables of `sibling` to a `tachyon` input that has lost its own. Other inputs are not affected.
@@ -117,37 +140,37 @@ impl Input {
     #[cfg(feature = "tachyon")]
     pub fn lend_tables(&mut self, name: &str, sibling: &[u8]) -> Result<(), Error> {
         let open = || {
-            let sibling = tachyon::read_document(Envelope::new(sibling), &self.read)?;
+            let sibling = tachyon::read_document(Envelope::new(sibling), &self.reading.read)?;
             if !sibling.starts_with(&tachyon::JOURNAL_MAGIC) {
                 tachyon::Reader::new(&sibling)?;
             }
             Ok(sibling)
         };
-        self.sibling = Some(open().map_err(|error| Error::reading(name, ReadError::Input(error)))?);
+        self.reading.sibling = Some(open().map_err(|error| Error::reading(name, ReadError::Input(error)))?);
         Ok(())
     }
 
     /// The format.
     #[must_use]
     pub const fn format(&self) -> Format {
-        self.format
+        self.reading.format
     }
 
     /// The name for messages.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.reading.name
     }
 
     /// Whether the input is empty, or decompresses to nothing.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.is_empty
+        self.reading.is_empty
     }
 
     #[cfg(any(feature = "pprof", feature = "otlp"))]
     pub(crate) const fn limits(&self) -> borehole_formats::Limits {
-        self.read.limits
+        self.reading.read.limits
     }
 
     /// The bytes of the file, without decompression.
@@ -161,30 +184,89 @@ impl Input {
     /// # Errors
     /// If the input is damaged and read strictly, if it takes more memory than allowed, or if the sink fails.
     pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
-        let sink: &mut dyn ProfileSink = &mut Budgeted(sink);
-        if let Some(Import::Document { import, .. }) = self.format.importer()
-            && let Some(mapped) = self.mappable.as_ref().filter(|_| !self.is_empty).and_then(Mappable::map)
-        {
-            // The mapping also has the bytes that were read for detection.
-            drop(self.bytes);
-            let passed = Passed::of(&mapped);
-            let on_passed = |end| passed.up_to(end);
-            let (bytes, sibling) = (mapped.bytes(), self.sibling.as_deref());
-            let document = Document { bytes, sibling, on_passed: Some(&on_passed) };
-            return import(document, &self.read, tables, sink)
-                .map_err(|error| Error::reading(&self.name, error));
+        let Self { reading, bytes, mappable } = self;
+        let Some(mapped) = mappable.filter(|_| !reading.is_empty).and_then(|file| file.map()) else {
+            return reading.stream(bytes, tables, sink);
+        };
+        // The mapping also has the bytes that were read for detection.
+        drop(bytes);
+        let passed = Passed::of(&mapped);
+        reading.document(mapped.bytes(), &|end| passed.up_to(end), tables, sink)
+    }
+}
+
+/// A profile in memory that is read where it is: an [`Input`] that borrows.
+///
+/// Documents (`pprof`, `tachyon`, `jfr` and others) are decoded in place. Streams pass through a small buffer. Compressed
+/// bytes are decompressed.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::{Count, Tables};
+/// use borehole::{BorrowedInput, InputOptions};
+///
+/// let bytes = b"main;query 3\n".to_vec();
+/// let input = BorrowedInput::open("stacks", &bytes, &InputOptions::default())?;
+/// let mut count = Count::default();
+/// input.read_into(&mut Tables::default(), &mut count)?;
+/// assert_eq!(count.samples, 3);
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
+pub struct BorrowedInput<'b> {
+    reading: Reading,
+    bytes: &'b [u8],
+}
+
+impl<'b> BorrowedInput<'b> {
+    /// Opens `bytes`, as [`Input::open`] opens a source.
+    ///
+    /// # Errors
+    /// If the format cannot be detected or read.
+    pub fn open(name: impl Into<String>, bytes: &'b [u8], options: &InputOptions) -> Result<Self, Error> {
+        let mut beginning_of = bytes;
+        let name = name.into();
+        let prefix = match beginning(&mut beginning_of) {
+            Ok(prefix) => prefix,
+            Err(source) => return Err(Error::Open { name, source }),
+        };
+        let size_bytes = Some(bytes.len() as u64);
+        Ok(Self { reading: Reading { size_bytes, ..Reading::begin(name, &prefix, options)? }, bytes })
+    }
+
+    /// The format.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.reading.format
+    }
+
+    /// Streams everything into `sink` without finishing it.
+    ///
+    /// # Errors
+    /// Those of [`Input::read_into`].
+    pub fn read_into(self, tables: &mut Tables, sink: &mut dyn ProfileSink) -> Result<Recovery, Error> {
+        let Self { reading, bytes } = self;
+        if reading.is_document() && !reading.is_empty && Method::of(bytes).is_none() {
+            return reading.document(bytes, &|_| {}, tables, sink);
         }
-        let Self { name, format, is_empty, .. } = self;
-        let read = import(format, self.bytes, self.sibling.as_deref(), &self.read, tables, sink);
-        let mut recovery = read.map_err(|error| match error {
-            ReadError::Input(_) if is_empty => Error::Empty { name: name.clone(), format: Some(format) },
-            error => Error::reading(&name, error),
-        })?;
-        if is_empty {
-            let message = format!("empty: read as {} without samples", format.name());
-            recovery.note(Warning::new(message));
-        }
-        Ok(recovery)
+        reading.stream(bytes, tables, sink)
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Input")
+            .field("name", &self.name())
+            .field("format", &self.format())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BorrowedInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BorrowedInput").field("format", &self.format()).finish_non_exhaustive()
     }
 }
 
@@ -199,6 +281,30 @@ pub(crate) fn beginning(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
         reader.take(missing as u64).read_to_end(&mut prefix)?;
     }
     Ok(prefix)
+}
+
+impl Reading {
+    /// Detects the format of an input that begins with `prefix`.
+    fn begin(name: String, prefix: &[u8], options: &InputOptions) -> Result<Self, Error> {
+        let content = Beginning::of(prefix);
+        let kind = || content.kind(&name, options.own_formats);
+        let format = match options.format.map_or_else(kind, InputKind::Format) {
+            InputKind::Format(format) => format,
+            InputKind::Foreign(foreign) => return Err(Error::Foreign { name, foreign }),
+            InputKind::Empty(format) => return Err(Error::Empty { name, format }),
+            InputKind::Unknown => return Err(Error::Unrecognised { name, begins: content.shown(prefix) }),
+        };
+        if !format.readable() {
+            return Err(Error::NotReadable { name, format });
+        }
+        let is_empty = content.is_empty;
+        Ok(Self {
+            is_empty,
+            read: options.read,
+            memory_bytes: options.memory_bytes,
+            ..Self::of(name, format)
+        })
+    }
 }
 
 /// The detected kind of an input.
@@ -240,8 +346,11 @@ impl Beginning {
         &self.bytes
     }
 
-    /// Detects the kind, by content and then by name.
-    fn kind(&self, name: &str) -> InputKind {
+    /// Detects the kind, by content and then by name. Formats of the program's own come first.
+    fn kind(&self, name: &str, own: &[Format]) -> InputKind {
+        if let Some(&own) = own.iter().find(|format| format.is_detected(&self.bytes)) {
+            return InputKind::Format(own);
+        }
         if self.is_empty {
             return empty_kind(name);
         }
@@ -253,13 +362,22 @@ impl Beginning {
         if let Some(foreign) = foreign(&self.bytes) {
             return InputKind::Foreign(foreign);
         }
-        let format = detect(&self.bytes).or_else(|| Format::from_name_alone(name));
-        format.map_or(InputKind::Unknown, InputKind::Format)
+        if let Some(format) = detect(&self.bytes) {
+            return InputKind::Format(format);
+        }
+        if let Some(&own) = own.iter().find(|format| format.fits(name)) {
+            return InputKind::Format(own);
+        }
+        // Its content can be anything.
+        if let Some(foreign) = foreign_by_name(name) {
+            return InputKind::Foreign(foreign);
+        }
+        Format::from_name_alone(name).map_or(InputKind::Unknown, InputKind::Format)
     }
 
     /// The part of an input of no known format that messages need. If it cannot be decompressed, this is the raw part.
-    fn shown(self, prefix: Vec<u8>) -> Vec<u8> {
-        let mut shown = if self.bytes.is_empty() { prefix } else { self.bytes };
+    fn shown(self, prefix: &[u8]) -> Vec<u8> {
+        let mut shown = if self.bytes.is_empty() { prefix.to_vec() } else { self.bytes };
         shown.truncate(BEGINNING_BYTES);
         shown
     }
@@ -284,62 +402,4 @@ fn empty_kind(name: &str) -> InputKind {
 fn is_json(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".json")
-}
-
-fn import(
-    format: Format,
-    mut bytes: InputBytes,
-    sibling: Option<&[u8]>,
-    options: &ReadOptions,
-    tables: &mut Tables,
-    sink: &mut dyn ProfileSink,
-) -> Result<Recovery, ReadError> {
-    match format.importer() {
-        Some(Import::Plain(import)) => import_plain(format, import, bytes, options, tables, sink),
-        Some(Import::Enveloped(import)) => import(&mut bytes, options, boxed_spool, tables, sink),
-        Some(Import::Document { read, import }) => {
-            let mut spared = Spared::new(&mut bytes, format, false);
-            let bytes = read(&mut spared, options)?;
-            let document = Document { bytes: &bytes, sibling, on_passed: None };
-            let recovery = import(document, options, tables, sink)?;
-            warn_of_envelope(&spared, recovery, sink)
-        }
-        // `Input::open` rejects formats that this build cannot read.
-        None => Err(ReadError::Sink(io::Error::other(format!("{} cannot be read", format.name())))),
-    }
-}
-
-/// Imports a format that does not read its own envelope. In lenient reading, this yields what precedes damage of the
-/// envelope.
-fn import_plain(
-    format: Format,
-    import: ImportPlain,
-    bytes: InputBytes,
-    options: &ReadOptions,
-    tables: &mut Tables,
-    sink: &mut dyn ProfileSink,
-) -> Result<Recovery, ReadError> {
-    let mut spared = Decoded::new(Spared::new(bytes, format, options.is_lenient()));
-    let read = import(&mut io::BufReader::with_capacity(64 << 10, &mut spared), options, tables, sink);
-    match (read, spared.input().damage) {
-        (Ok(recovery), _) => warn_of_envelope(spared.input(), recovery, sink),
-        // The remaining input is too short to import. Its early end is only a consequence of the damage.
-        (Err(ReadError::Input(error)), Some(damage)) if !error.is_limit() => {
-            Err(borehole_formats::Error::io(format.name(), Position::Whole, damage.into()).into())
-        }
-        (Err(error), _) => Err(error),
-    }
-}
-
-/// Adds the warnings about the envelope.
-fn warn_of_envelope(
-    spared: &Spared<impl Read>,
-    mut recovery: Recovery,
-    sink: &mut dyn ProfileSink,
-) -> Result<Recovery, ReadError> {
-    for warning in spared.warnings() {
-        sink.warning(&warning)?;
-        recovery.warn(warning);
-    }
-    Ok(recovery)
 }

@@ -4,11 +4,44 @@
 //! events into any [`ProfileSink`], writes any writable format ([`Target`]), and recovers the intact parts of damaged
 //! files. A program that records itself uses the writers of [`rbt`](formats::rbt) and [`trc`] directly.
 //!
-//! Every format is a Cargo feature. All are on by default.
+//! | to | use |
+//! |---|---|
+//! | convert files | [`convert`] |
+//! | look at samples as they are read | [`Input::read_into`] with a [`ProfileSink`], or [`Samples`] one by one |
+//! | read bytes that the program has | [`BorrowedInput`] |
+//! | hold a profile, or make one | [`Profile`] |
+//! | write samples that come from elsewhere | [`Target::exporter`] |
+//! | cancel, or show progress | [`Input::cancelled_by`], [`Input::on_progress`] |
+//! | add a format | [`OwnFormat`] |
 //!
-//! Inputs may be hostile. [`Limits::memory_bytes`] bounds what one reader holds. A program that also installs
-//! [`memory::CountingAllocator`] and calls [`memory::set_budget`] bounds everything that it holds: tables of names and stacks,
-//! sinks, spools. Without that allocator only the limits of readers apply.
+//! Whatever reads or writes can move to another thread. Nothing here prints, ends the process or handles signals.
+//!
+//! Inputs may be hostile. [`InputOptions::memory_bytes`] bounds what a conversion holds; reaching it is an error of the kind
+//! [`ErrorKind::Memory`], never a shorter result. Sinks of a program's own are not among it. A program that installs
+//! [`memory::CountingAllocator`] and calls [`memory::set_budget`] bounds to the byte everything that it holds.
+//!
+//! # Features
+//!
+//! All formats are on by default. Without default features and with `rbt` alone, this crate compiles in seconds.
+//!
+//! - **formats** (default): every format, and `zstd`. Each format is a feature of its own, called as [`Format::name`] says. A build
+//!   without a format still detects its files, and says so with [`Error::NotReadable`].
+//! - **archives** (default): inputs in zip and tar archives: [`Archive`](https://docs.rs/borehole/latest/borehole/struct.Archive.html).
+//! - **zstd**: inputs that are Zstandard frames. Needs a C compiler, as `capture` and `sqlite` do.
+//! - **derive**: structs as events of [`trc`].
+//! - **serde**: `Serialize` for [`Recovery`], [`Warning`], [`Losses`], value types and counts of records, with the keys of the command's
+//!   JSON. Views of profiles and heaps always have it.
+//! - **analysis**: views of profiles as plain data: tops, trees, callers, timelines, diffs.
+//! - **heap**: graphs of PHP's heaps in files, with their findings and exports. On any system, without a C compiler.
+//! - **capture**: sampling of running processes, and with `heap` their memory, in dumps and core files too. Linux only.
+//! - **sqlite**, **postgresql**, **mysql**: heaps in databases of each kind. **tls** encrypts the connections to servers.
+//!
+//! # Stability
+//!
+//! Enums that may grow, and structs that only this crate builds, are `#[non_exhaustive]`. What a program builds (options, samples,
+//! segments, frames) has public fields and a constructor or `Default`: write `..Default::default()`, because a minor version may
+//! add fields. Traits are for programs to implement: [`ProfileSink`] and [`Export`] need one method each, and whatever is added to
+//! them later has a default.
 //!
 //! # Examples
 //!
@@ -18,7 +51,7 @@
 //! # #[cfg(all(feature = "rbt", feature = "folded"))] {
 //! use borehole::{Format, Input, InputOptions, Source, Target, convert};
 //!
-//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/daemon_worker.rbt");
+//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/daemon_worker.rbt");
 //! let input = Input::open(Source::path(trace)?, &InputOptions::default())?;
 //! let mut folded = Vec::new();
 //! let outcome = convert([input], &Target::new(Format::Folded), &mut folded)?;
@@ -50,7 +83,7 @@
 //!     }
 //! }
 //!
-//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/daemon_worker.rbt");
+//! let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/daemon_worker.rbt");
 //! let input = Input::open(Source::path(trace)?, &InputOptions::default())?;
 //! let mut app = InNamespace(b"App\\", 0);
 //! input.read_into(&mut Tables::default(), &mut app)?;
@@ -129,6 +162,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod advice;
 #[cfg(feature = "archives")]
 mod archive;
 mod budgeted;
@@ -145,18 +179,27 @@ mod heap_format;
 mod input;
 mod mapped;
 mod output;
+mod profile;
+mod reading;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 mod records;
 mod redact;
+mod samples;
 mod sorted;
 mod source;
 mod spared;
 mod spool;
+mod stored;
 mod target;
 mod unfinished;
+mod watch;
 
+pub use advice::Advice;
 #[cfg(feature = "archives")]
 pub use archive::{Archive, ArchiveMember, Unpacked};
+/// Views of profiles as plain data: tops, trees, callers and callees, timelines, diffs.
+#[cfg(feature = "analysis")]
+pub use borehole_analysis as analysis;
 /// Sampling of running processes.
 #[cfg(feature = "capture")]
 pub use borehole_capture as capture;
@@ -164,24 +207,29 @@ pub use borehole_capture as capture;
 pub use borehole_formats as formats;
 pub use borehole_formats::detect::Foreign;
 pub use borehole_formats::{
-    AddressSymbols, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage, ReadError,
-    ReadOptions, SampleKind, StatedMapping, WriteOptions,
+    AddressSymbols, ErrorKind, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage,
+    OwnFormat, Position, ReadError, ReadOptions, SampleKind, StatedMapping, WriteOptions,
 };
 /// The memory that the program holds, and a budget for it.
 pub use borehole_memory as memory;
 pub use borehole_model as model;
-pub use borehole_model::{ProfileSink, Recovery, Warning};
+pub use borehole_model::{ProfileSink, Recovery, Warning, WarningKind};
 pub use convert::{Outcome, convert, finish_before, import_all};
 pub use error::Error;
-pub use input::{Input, InputOptions};
+#[cfg(any(feature = "pprof", feature = "otlp"))]
+pub use filled::FilledProfile;
+pub use input::{BorrowedInput, Input, InputOptions};
 pub use output::{Compression, Existing, Output, append_live, create_live, open_live};
+pub use profile::Profile;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{RecordCounts, count_records, dump_records};
 pub use redact::{Redact, RedactKey};
+pub use samples::Samples;
 pub use sorted::SortByTime;
-pub use source::{Source, open_input};
+pub use source::{Source, decompressed, open_input};
 pub use target::Target;
 pub use unfinished::remove_unfinished;
+pub use watch::{CancelToken, Progress};
 
 /// Events: the format, and with the feature `derive` structs as event types.
 #[cfg(feature = "trc")]

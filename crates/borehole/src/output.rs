@@ -1,5 +1,6 @@
 //! Output files that appear complete or not at all.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use tempfile::TempPath;
 
 use crate::Error;
 use crate::destination::{Destination, DestinationKind, exists, stranger};
+#[cfg(feature = "tachyon")]
+use crate::error::Taken;
 use crate::unfinished::{self, Readers, UnfinishedPath};
 
 /// The compression of an output.
@@ -41,7 +44,7 @@ pub enum Compression {
 /// assert_eq!(std::fs::read(&path)?, b"main 3\n");
 ///
 /// let error = Output::create(&path, Existing::Keep, Compression::None).err();
-/// assert!(error.is_some_and(|error| error.to_string().ends_with("file exists; use --force to replace it")));
+/// assert!(error.is_some_and(|error| error.to_string().ends_with("a.folded: file exists")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Output {
@@ -58,11 +61,12 @@ enum OutputStream {
 
 enum OutputPlace {
     File(Box<BesideFile>),
-    Direct(Box<dyn Write>),
+    Direct(Box<dyn Write + Send>),
 }
 
 /// The treatment of a file that already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Existing {
     /// Keep it, and refuse the output.
     #[default]
@@ -88,6 +92,12 @@ struct BesideFile {
     path: PathBuf,
     existing: Existing,
     readers: Readers,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Output {
@@ -138,7 +148,11 @@ impl Output {
     }
 
     /// Creates an output to any writer, such as standard output.
-    pub fn direct(name: impl Into<String>, writer: impl Write + 'static, compression: Compression) -> Self {
+    pub fn direct(
+        name: impl Into<String>,
+        writer: impl Write + Send + 'static,
+        compression: Compression,
+    ) -> Self {
         Self::over(name.into(), OutputPlace::Direct(Box::new(writer)), compression)
     }
 
@@ -417,14 +431,11 @@ fn unlocked(file: File) -> io::Result<File> {
 /// a file.
 #[cfg(feature = "tachyon")]
 fn leftover(path: &Path, beside: &Path, existing: Existing) -> io::Result<(File, UnfinishedPath)> {
-    let file = live(beside, existing, readers_of(path, Readers::Others)).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => io::Error::new(
-            error.kind(),
-            "file exists, because a program is writing it or was killed; recover it with borehole recover, or use \
-             --force to replace it",
-        ),
-        _ => error,
-    })?;
+    let file =
+        live(beside, existing, readers_of(path, Readers::Others)).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Taken { is_unfinished: true }.into(),
+            _ => error,
+        })?;
     Ok((file, UnfinishedPath::of(TempPath::try_from_path(beside)?)))
 }
 

@@ -1,8 +1,11 @@
 //! Sources of bytes: a path, standard input, or any reader.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use borehole_wire::envelope::Envelope;
 
 use crate::Error;
 use crate::destination::refuse_block_device;
@@ -16,7 +19,7 @@ use crate::mapped::Mappable;
 /// ```
 /// use borehole::Source;
 ///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/native.rbt");
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
 /// let file = Source::path(trace)?;
 /// assert_eq!(file.size_bytes(), Some(246));
 ///
@@ -31,12 +34,21 @@ use crate::mapped::Mappable;
 pub struct Source {
     name: String,
     size_bytes: Option<u64>,
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     mappable: Option<Mappable>,
+    path: Option<PathBuf>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, size_bytes, .. } = self;
+        f.debug_struct("Source").field("name", name).field("size_bytes", size_bytes).finish_non_exhaustive()
+    }
 }
 
 impl Source {
-    /// Opens the file, named pipe or character device at `path`.
+    /// Opens the file, named pipe or character device at `path`. A file that accompanies it, such as the symbols beside a profile of
+    /// samply, is read with it.
     ///
     /// A `tachyon` file is mapped into memory. If someone truncates it while it is read, the kernel ends the program (SIGBUS).
     /// [`Source::reader`] maps nothing: with an open file, it reads one that others may truncate.
@@ -47,7 +59,7 @@ impl Source {
         let path = path.as_ref();
         let name = path.display().to_string();
         match open_input(path) {
-            Ok(file) => Self::file(name, file),
+            Ok(file) => Ok(Self { path: Some(path.to_owned()), ..Self::file(name, file)? }),
             Err(source) => Err(Error::Open { name, source }),
         }
     }
@@ -64,6 +76,7 @@ impl Source {
                 size_bytes,
                 mappable: size_bytes.and_then(|_| Mappable::here(&file)),
                 reader: Box::new(file),
+                path: None,
             }),
             Err(source) => Err(Error::Open { name, source }),
         }
@@ -76,8 +89,8 @@ impl Source {
     }
 
     /// Takes any reader.
-    pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
-        Self { name: name.into(), size_bytes: None, reader: Box::new(reader), mappable: None }
+    pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
+        Self { name: name.into(), size_bytes: None, reader: Box::new(reader), mappable: None, path: None }
     }
 
     /// A source of which the beginning was looked at, or that is a part of a file.
@@ -85,10 +98,11 @@ impl Source {
     pub(crate) fn resumed(
         name: String,
         size_bytes: Option<u64>,
-        reader: Box<dyn Read>,
+        reader: Box<dyn Read + Send>,
         mappable: Option<Mappable>,
+        path: Option<PathBuf>,
     ) -> Self {
-        Self { name, size_bytes, reader, mappable }
+        Self { name, size_bytes, reader, mappable, path }
     }
 
     /// The name for messages.
@@ -120,24 +134,61 @@ impl Source {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
-    pub fn map(self, wrap: impl FnOnce(Box<dyn Read>) -> Box<dyn Read>) -> Self {
+    pub fn map(self, wrap: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>) -> Self {
         Self { reader: wrap(self.reader), ..self }
+    }
+
+    /// Does not map the file into memory, so that nobody can end the program by truncating it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole::Source;
+    ///
+    /// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
+    /// assert_eq!(Source::path(trace)?.unmapped("upload 17").name(), "upload 17");
+    /// # Ok::<(), borehole::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unmapped(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), mappable: None, ..self }
     }
 
     /// The bytes.
     #[must_use]
-    pub fn into_reader(self) -> Box<dyn Read> {
+    pub fn into_reader(self) -> Box<dyn Read + Send> {
         self.reader
     }
 
-    pub(crate) fn into_parts(self) -> (String, Box<dyn Read>) {
+    pub(crate) fn into_parts(self) -> (String, Box<dyn Read + Send>) {
         (self.name, self.reader)
+    }
+
+    /// Takes the path that the source was opened with.
+    pub(crate) fn take_path(&mut self) -> Option<PathBuf> {
+        self.path.take()
     }
 
     /// Separates the file from the source, if it can be mapped.
     pub(crate) fn split_mappable(mut self) -> (Option<Mappable>, Self) {
         (self.mappable.take(), self)
     }
+}
+
+/// The contents of an input, decompressed if it consists of gzip or zstd members.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Read as _;
+///
+/// let mut text = String::new();
+/// borehole::decompressed(&b"main;query 3\n"[..]).read_to_string(&mut text)?;
+/// assert_eq!(text, "main;query 3\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn decompressed(input: impl Read) -> impl Read {
+    Envelope::new(input)
 }
 
 /// Opens a file to read it, as [`Source::path`] does.

@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read};
 
 use borehole_formats::Warning;
-use borehole_formats::detect::{DETECT_BYTES, Format, detect};
+use borehole_formats::detect::{DETECT_BYTES, Format};
 use borehole_wire::envelope::{Damage, Envelope, Method};
 
 /// Reads the content of an envelope for formats that do not read envelopes themselves. In lenient reading, damage ends the
@@ -48,7 +48,10 @@ impl<R: Read> Spared<R> {
 
     /// The warnings about the envelope.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
-        let damage = self.damage.map(|damage| Warning::new(damage.to_string()));
+        let damage = self.damage.map(|damage| match damage.is_truncated() {
+            true => Warning::truncated(damage.to_string()),
+            false => Warning::new(damage.to_string()),
+        });
         let ignored = self.ignored.as_ref().map(|ignored| {
             let message =
                 format!("ignored the bytes after a {}: they are not {}", ignored.method, self.format.name());
@@ -76,7 +79,7 @@ impl<R: Read> Spared<R> {
         let mut beginning = first.to_vec();
         let missing = DETECT_BYTES.saturating_sub(first.len());
         self.envelope.by_ref().take(missing as u64).read_to_end(&mut beginning)?;
-        if beginning.trim_ascii().is_empty() || detect(&beginning) == Some(self.format) {
+        if beginning.trim_ascii().is_empty() || self.format.is_detected(&beginning) {
             self.ahead = Cursor::new(beginning);
             return Ok(true);
         }

@@ -51,6 +51,12 @@ pub struct Target {
     pub options: WriteOptions,
 }
 
+impl From<Format> for Target {
+    fn from(format: Format) -> Self {
+        Self::new(format)
+    }
+}
+
 impl Target {
     /// Creates a target with the default options of `format`.
     #[must_use]
@@ -88,7 +94,7 @@ impl Target {
     ///
     /// # Errors
     /// If the format cannot be written, or not by this build.
-    pub fn exporter<'w>(&self, output: impl Write + 'w) -> Result<Box<dyn Export + 'w>, Error> {
+    pub fn exporter<'w>(&self, output: impl Write + Send + 'w) -> Result<Box<dyn Export + Send + 'w>, Error> {
         let exporting = self.format.exporter().ok_or(Error::NotWritable { format: self.format })?;
         let destination = Destination { output: Box::new(output), spool: boxed_spool };
         let exporter = (exporting.start)(destination, &self.options);
@@ -125,7 +131,7 @@ impl Target {
     ///
     /// # Errors
     /// If the format cannot be written, or nothing can be created beside the file.
-    pub fn exporter_to_file<'w>(&self, output: &'w mut Output) -> Result<Box<dyn Export + 'w>, Error> {
+    pub fn exporter_to_file<'w>(&self, output: &'w mut Output) -> Result<Box<dyn Export + Send + 'w>, Error> {
         #[cfg(feature = "tachyon")]
         if self.format == Format::Tachyon
             && let Some(spool) = output.create_beside(SPOOL_SUFFIX)?
@@ -139,10 +145,10 @@ impl Target {
     #[cfg(feature = "tachyon")]
     fn journaled_exporter<'w>(
         &self,
-        output: impl Write + 'w,
+        output: impl Write + Send + 'w,
         spool: std::fs::File,
         journal: std::fs::File,
-    ) -> Box<dyn Export + 'w> {
+    ) -> Box<dyn Export + Send + 'w> {
         let mut spool = Some(spool);
         let make_spool =
             move || spool.take().ok_or_else(|| std::io::Error::other("expected one spool, found none"));

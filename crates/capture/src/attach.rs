@@ -24,6 +24,7 @@ pub struct SubjectOptions {
 
 /// The runtimes that are looked for in a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Runtimes {
     /// Both.
     #[default]

@@ -101,6 +101,7 @@ impl FailedAttempts {
 
 /// The result of one search.
 #[derive(Default)]
+#[non_exhaustive]
 pub struct SearchOutcome {
     /// The newly attached processes.
     pub attached: Vec<Box<dyn Subject>>,

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Samples running processes: attaches to them or launches them, on a schedule, many at once.
 //!
 //! * A [`Subject`] is one process: [`PhpProcess`] attaches to one that runs PHP, [`PythonProcess`] to one that runs CPython,
@@ -14,6 +16,7 @@ mod control;
 mod coordinator;
 mod environment;
 mod error;
+mod event_pace;
 mod finder;
 pub mod heap;
 mod native;
@@ -27,6 +30,8 @@ mod pending;
 mod php;
 mod program;
 mod program_events;
+mod program_records;
+mod program_waits;
 mod python;
 mod ready;
 mod resting;

@@ -26,6 +26,7 @@ pub enum Idle {
 
 /// The arrangement of the samples of several processes in one output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Grouping {
     /// A segment begins whenever a process is attached to. If a segment has a single process, its metadata states the
     /// process; otherwise each sample does.

@@ -11,6 +11,7 @@ use crate::native::{NativeFrames, NativeSampler, NativeSettings};
 use crate::native_counts::NativeCounts;
 use crate::options::nanoseconds;
 use crate::program_events::ProgramEvents;
+use crate::program_waits::ProgramWaits;
 use crate::python::{SampledThreads, plain_status};
 use crate::resting::RestWatch;
 use crate::subject::{Look, Patience, Subject, TakenSample};
@@ -49,6 +50,12 @@ impl ProgramLane {
     }
 }
 
+/// The samples that the system takes.
+enum SystemSamples {
+    CpuTime(ProgramEvents),
+    Waits(ProgramWaits),
+}
+
 /// A process that runs any program.
 pub struct ProgramProcess {
     process: Process,
@@ -56,7 +63,7 @@ pub struct ProgramProcess {
     native: NativeSampler,
     lanes: Vec<ProgramLane>,
     /// The samples of the system; else why it takes none.
-    events: Result<ProgramEvents, String>,
+    events: Result<SystemSamples, String>,
     pause: u32,
     names: HashMap<u64, Vec<u8>>,
     /// For comparing stacks.
@@ -92,18 +99,27 @@ impl ProgramProcess {
             buffer: Vec::new(),
         };
         attached.events = attached.open_events();
+        if options.threads == SampledThreads::OffCpu
+            && let Err(reason) = &attached.events
+        {
+            return Err(Error::Unsupported(format!("unsupported mode off-cpu: {reason}")));
+        }
         attached.list_threads()?;
         Ok(attached)
     }
 
     /// The samples of the system; else why it takes none.
-    fn open_events(&self) -> Result<ProgramEvents, String> {
-        if self.options.threads != SampledThreads::OnCpu {
+    fn open_events(&self) -> Result<SystemSamples, String> {
+        if !matches!(self.options.threads, SampledThreads::OnCpu | SampledThreads::OffCpu) {
             return Err("threads that wait are sampled too".to_owned());
         }
         let period_ns = self.options.events.map(nanoseconds).filter(|&period_ns| period_ns > 0);
         let period_ns = period_ns.ok_or("samples have no period")?;
-        ProgramEvents::open(&self.process, period_ns).map_err(|error| error.to_string())
+        let opened = match self.options.threads {
+            SampledThreads::OffCpu => ProgramWaits::open(&self.process, period_ns).map(SystemSamples::Waits),
+            _ => ProgramEvents::open(&self.process, period_ns).map(SystemSamples::CpuTime),
+        };
+        opened.map_err(|error| error.to_string())
     }
 
     /// The path of the program, as the process sees it.
@@ -154,7 +170,8 @@ impl Subject for ProgramProcess {
 
     fn taken(&mut self, tables: &mut Tables) -> Result<Vec<TakenSample>, Error> {
         match &mut self.events {
-            Ok(events) => events.take(&mut self.process, &mut self.native, tables),
+            Ok(SystemSamples::CpuTime(events)) => events.take(&mut self.process, &mut self.native, tables),
+            Ok(SystemSamples::Waits(waits)) => waits.take(&mut self.process, &mut self.native, tables),
             Err(_) => Ok(Vec::new()),
         }
     }
@@ -244,6 +261,9 @@ impl Subject for ProgramProcess {
             lane.rest.forget();
         }
         self.native.forget();
+        if let Ok(SystemSamples::Waits(waits)) = &mut self.events {
+            waits.forget();
+        }
     }
 
     fn refresh(&mut self) -> Result<(), Error> {
@@ -257,7 +277,8 @@ impl Subject for ProgramProcess {
     fn facts(&self) -> Vec<(String, String)> {
         let program = String::from_utf8_lossy(self.program()).into_owned();
         let (sampler, reason) = match &self.events {
-            Ok(events) => (events.said(), None),
+            Ok(SystemSamples::CpuTime(events)) => (events.said(), None),
+            Ok(SystemSamples::Waits(_)) => ("perf events, of time off the CPU", None),
             Err(reason) => ("stops of threads", Some(reason.clone())),
         };
         let facts = [("program", program), ("mode", self.options.threads.mode().to_owned())];

@@ -1,14 +1,15 @@
 //! The samples that the kernel takes of a program.
 
 use borehole_model::{Status, Tables};
-use borehole_process::{
-    ForeignProcess as _, KernelCode, PerfEvents, PerfRecord, PerfSample, Process, Registers,
-};
+use borehole_process::{ForeignProcess as _, KernelCode, PerfEvents, PerfTrigger, Process};
 
 use crate::error::Error;
+use crate::event_pace::EventPace;
 use crate::native::NativeSampler;
+use crate::program_records::HeldRecords;
 use crate::python::plain_status;
 use crate::subject::{Look, TakenSample};
+use crate::thread_files;
 
 /// The first size of a copied stack. Most stacks of programs take less.
 const FIRST_STACK_BYTES: u32 = 16 << 10;
@@ -20,33 +21,24 @@ const TOLERATED_CUTS: u64 = 128;
 #[derive(Debug)]
 pub(crate) struct ProgramEvents {
     events: PerfEvents,
-    period_ns: u64,
-    held: Vec<HeldSample>,
-    /// The stacks of the held samples, end to end.
-    stacks: Vec<u8>,
+    pace: EventPace,
+    held: HeldRecords,
     /// The stacks since the copies have grown, and those of them that go on behind the copy.
     counted: (u64, u64),
-    lost: u64,
-    is_mapped: bool,
-}
-
-/// A sample that is not unwound yet.
-#[derive(Debug)]
-struct HeldSample {
-    thread: i32,
-    time_ns: u64,
-    kernel: Vec<u64>,
-    registers: Option<Registers>,
-    /// The place of its stack.
-    stack: (usize, usize),
 }
 
 impl ProgramEvents {
     /// Begins to sample the threads of a process.
     pub(crate) fn open(process: &Process, period_ns: u64) -> Result<Self, Error> {
-        let events = PerfEvents::open(process.id(), &process.threads()?, period_ns, FIRST_STACK_BYTES)?;
-        let (held, stacks) = (Vec::new(), Vec::new());
-        Ok(Self { events, period_ns, held, stacks, counted: (0, 0), lost: 0, is_mapped: false })
+        let events = PerfEvents::open(
+            process.id(),
+            &process.threads()?,
+            PerfTrigger::CpuTime(period_ns),
+            FIRST_STACK_BYTES,
+        )?;
+        let used_ns = used_ns(process, events.kernel()).unwrap_or(0);
+        let pace = EventPace::new(period_ns, used_ns);
+        Ok(Self { events, pace, held: HeldRecords::default(), counted: (0, 0) })
     }
 
     /// The facts for the metadata of a file.
@@ -64,44 +56,37 @@ impl ProgramEvents {
         native: &mut NativeSampler,
         tables: &mut Tables,
     ) -> Result<Vec<TakenSample>, Error> {
-        self.hold();
-        native.count_lost(std::mem::take(&mut self.lost));
-        if std::mem::take(&mut self.is_mapped) {
-            // If the process has ended, what is known must do.
-            let _ = process.refresh();
-            native.forget_code();
-        }
-        let mut taken = Vec::with_capacity(self.held.len());
-        for HeldSample { thread, time_ns, ref kernel, registers, stack } in self.held.drain(..) {
-            let copy = &self.stacks[stack.0..stack.1];
-            let (look, is_short) = native.taken(process, kernel, registers, copy, tables)?;
+        self.held.read(&mut self.events);
+        let lost = self.held.lost();
+        self.held.report(process, native);
+        let records = self.held.take_until(u64::MAX);
+        let mut taken = Vec::with_capacity(records.len());
+        for record in records {
+            let Some(moment) = record.state.filter(|_| self.pace.keeps_next()) else { continue };
+            let (look, is_short) = self.held.unwind(&moment, process, native, tables)?;
             self.counted.0 += 1;
             self.counted.1 += u64::from(is_short);
             if let Look::Stack { stack, omitted } = look
-                && let Ok(number) = u64::try_from(thread)
+                && let Ok(number) = u64::try_from(record.thread)
             {
-                let status: Status = plain_status(true, thread == process.id());
-                taken.push(TakenSample { thread: number, time_ns, stack, omitted, status });
+                let status: Status = plain_status(true, record.thread == process.id());
+                let time_ns = record.time_ns;
+                taken.push(TakenSample { thread: number, time_ns, stack, omitted, status, count: 1 });
             }
         }
-        self.stacks.clear();
+        self.held.drop_stacks();
+        self.quicken(process, lost);
         self.grow(process);
         Ok(taken)
     }
 
-    /// Copies all records, and sorts the samples by time.
-    fn hold(&mut self) {
-        let Self { events, held, stacks, lost, is_mapped, .. } = self;
-        events.read(|record| match record {
-            PerfRecord::Sample(PerfSample { thread, time_ns, kernel, registers, stack, .. }) => {
-                let start = stacks.len();
-                stacks.extend_from_slice(stack);
-                held.push(HeldSample { thread, time_ns, kernel, registers, stack: (start, stacks.len()) });
-            }
-            PerfRecord::Lost(count) => *lost += count,
-            PerfRecord::Mapped => *is_mapped = true,
-        });
-        held.sort_by_key(|sample| sample.time_ns);
+    /// Lets the system take records more often from now on, if it takes none of much of the CPU time.
+    fn quicken(&mut self, process: &Process, lost: u64) {
+        let used_ns = used_ns(process, self.events.kernel());
+        if used_ns.is_some_and(|used_ns| self.pace.is_too_slow(used_ns, lost)) {
+            self.pace.quicken();
+            self.reopen(process, self.events.stack_bytes());
+        }
     }
 
     /// Copies more of stacks from now on, if what is copied is often too little.
@@ -111,13 +96,26 @@ impl ProgramEvents {
             return;
         }
         self.counted = (0, 0);
-        let bytes = self.events.stack_bytes().saturating_mul(2);
+        self.reopen(process, self.events.stack_bytes().saturating_mul(2));
+    }
+
+    /// Replaces the events. If others are not to be had, they stay as they are.
+    fn reopen(&mut self, process: &Process, stack_bytes: u32) {
         let threads = process.threads().unwrap_or_default();
-        // If larger ones are not to be had, the copies stay as they are.
-        if let Ok(events) = PerfEvents::open(process.id(), &threads, self.period_ns, bytes) {
+        let trigger = PerfTrigger::CpuTime(self.pace.event_ns());
+        if let Ok(events) = PerfEvents::open(process.id(), &threads, trigger, stack_bytes) {
             // What these have taken meanwhile is unwound next time.
-            self.hold();
+            self.held.read(&mut self.events);
             self.events = events;
         }
     }
+}
+
+/// The CPU time that the events of a process account for.
+fn used_ns(process: &Process, kernel: KernelCode) -> Option<u64> {
+    let [outside, within] = thread_files::used_cpu_ns(process.id())?;
+    Some(match kernel {
+        KernelCode::Sampled => outside.saturating_add(within),
+        KernelCode::LeftOut => outside,
+    })
 }

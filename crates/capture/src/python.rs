@@ -52,7 +52,10 @@ impl PythonOptions {
     fn check(&self, python: &Python) -> Result<(), Error> {
         let refusal = if self.native.is_any() && self.tasks != SampledTasks::None {
             "unsupported options: native frames are not joined to the stacks of asyncio's tasks: \
-             expected --native or --async, found both"
+             expected native frames or tasks, found both"
+                .to_owned()
+        } else if self.threads == SampledThreads::OffCpu {
+            "unsupported mode off-cpu: expected a program other than Python, or the mode wall or cpu"
                 .to_owned()
         } else if self.threads == SampledThreads::HoldingGil && !python.has_gil() {
             format!("unsupported mode gil: {} has no global lock: expected another mode", python.identity())
@@ -76,6 +79,8 @@ pub enum SampledThreads {
     All,
     /// Threads that run on a CPU, or wait for one only.
     OnCpu,
+    /// Threads that are not on a CPU: of programs only, where the system says when threads leave and return.
+    OffCpu,
     /// The threads that hold the global lock of their interpreter.
     HoldingGil,
     /// Threads that raise or handle an exception.
@@ -88,6 +93,7 @@ impl SampledThreads {
         match self {
             Self::All => "wall",
             Self::OnCpu => "cpu",
+            Self::OffCpu => "off-cpu",
             Self::HoldingGil => "gil",
             Self::InException => "exception",
         }
@@ -97,6 +103,7 @@ impl SampledThreads {
         match self {
             Self::All => true,
             Self::OnCpu => is_on_cpu,
+            Self::OffCpu => !is_on_cpu,
             Self::HoldingGil => status.holds_gil == Some(true),
             Self::InException => status.has_exception == Some(true),
         }

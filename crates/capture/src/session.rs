@@ -512,12 +512,12 @@ impl<'a> SamplingSession<'a> {
         self.statistics.native += native;
         self.statistics.missed += native.lost;
         self.statistics.asked += native.lost + taken.len() as u64;
-        for TakenSample { thread, time_ns, stack, omitted, status } in taken {
+        for TakenSample { thread, time_ns, stack, omitted, status, count } in taken {
             self.statistics.taken += 1;
             self.statistics.truncated += u64::from(omitted > 0);
             let time_ns = i64::try_from(time_ns.saturating_sub(self.start_ns)).ok();
             let (thread, status) = (Some(thread), Some(status));
-            let sample = Sample { count: 1, time_ns, process, thread, status, ..Sample::default() };
+            let sample = Sample { count, time_ns, process, thread, status, ..Sample::default() };
             self.pending.push(PendingSample { row, stack, sample });
             self.shared.count_written();
         }

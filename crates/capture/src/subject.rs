@@ -193,10 +193,13 @@ pub struct TakenSample {
     pub omitted: u64,
     /// The state of the thread.
     pub status: Status,
+    /// The number of periods that it stands for.
+    pub count: u64,
 }
 
 /// Whether to wait for names of native code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Patience {
     /// No: they may be known later.
     None,

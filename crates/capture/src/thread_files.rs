@@ -124,6 +124,20 @@ impl ThreadTurns {
     }
 }
 
+/// The CPU time that a process has used outside the kernel and within, in nanoseconds, with that of threads that have ended; `None` if
+/// it has ended itself.
+///
+/// Source: Linux, `Documentation/filesystems/proc.rst`, `stat`: the fields 14 and 15, in hundredths of a second.
+pub(crate) fn used_cpu_ns(process: i32) -> Option<[u64; 2]> {
+    const TICK_NS: u64 = 10_000_000;
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name is in parentheses, and may itself contain some.
+    let (_, behind_name) = text.rsplit_once(')')?;
+    let mut fields = behind_name.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+    let mut next = || Some(fields.next()?.ok()?.saturating_mul(TICK_NS));
+    Some([next()?, next()?])
+}
+
 /// The name that the kernel has for a thread.
 pub(crate) fn name(process: i32, thread: i32) -> Option<Vec<u8>> {
     let name = fs::read(format!("/proc/{process}/task/{thread}/comm")).ok()?;
@@ -155,6 +169,17 @@ mod tests {
     fn the_last_number_is_that_of_the_innermost_namespace() {
         assert_eq!(innermost("Name:\tx\nNSpid:\t4711\t12\nNSpgid:\t1\t1\n"), Some(12));
         assert_eq!(innermost("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_process_counts_threads_that_have_ended() {
+        let process = i32::try_from(std::process::id()).unwrap();
+        let used = || used_cpu_ns(process).unwrap().into_iter().sum::<u64>();
+        let before = used();
+        while used() < before + 50_000_000 {
+            std::thread::spawn(|| (0..100_000_u64).map(std::hint::black_box).sum::<u64>()).join().unwrap();
+        }
+        assert_eq!(used_cpu_ns(-1), None);
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn check(place: InputPlace, strictly: &ReadArgs) -> anyhow::Result<CheckResult> 
         Err(Error::Read { source, .. }) if !source.is_limit() && source.raw_os_error().is_none() => source,
         Err(error) => return empty(error),
     };
-    let first = Warning::new(error.message()).at(error.offset());
+    let first = Warning::of(&error);
     let mut recovery = Recovery { samples: count.samples, events: count.events, ..Recovery::default() };
     if let Some(source) = again {
         let input = Input::open(source, &ReadArgs { lenient: true, ..strictly.clone() }.options())?;
@@ -170,8 +170,8 @@ fn text(verdict: &CheckResult, out: &mut impl Write) -> io::Result<()> {
 fn object(verdict: &CheckResult, out: &mut impl Write) -> io::Result<()> {
     let CheckResult { name, format, samples, events, findings, more, lost_bytes } = verdict;
     let finding = |finding: &Warning| {
-        let Warning { offset, message, lost_bytes, .. } = finding;
-        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes})
+        let Warning { kind, offset, message, lost_bytes, .. } = finding;
+        json!({"kind": kind.name(), "offset": offset, "message": message, "lost_bytes": lost_bytes})
     };
     let object = json!({
         "schema_version": 1,

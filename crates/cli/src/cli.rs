@@ -34,7 +34,7 @@ use crate::symbolize::SymbolizeArgs;
 use crate::times;
 use crate::top::TopArgs;
 
-/// Sample running PHP and Python; convert, recover and explore profiles of many formats
+/// Sample running PHP, Python and native programs; convert, recover and explore profiles of many formats
 #[derive(Parser, Debug)]
 #[command(name = "borehole", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -66,13 +66,13 @@ and for heaps (inspector:memory*, inspector:coredump, rmem:explore, rmem:viz).";
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum BoreholeCommand {
-    /// Sample running PHP or Python processes into a file; if that is not permitted, run `borehole doctor`
+    /// Sample running programs of PHP, Python or native code into a file; if that is not permitted, run `borehole doctor`
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Deferred<RecordArgs>),
-    /// Print the current stacks of a PHP or Python process
+    /// Print the current stacks of a process
     #[command(after_help = STACK_EXAMPLES)]
     Stack(Deferred<StackArgs>),
-    /// Show live where running PHP and Python processes spend their time
+    /// Show live where running programs spend their time
     #[command(after_help = TOP_EXAMPLES)]
     Top(Deferred<TopArgs>),
     /// Print the address of the executor globals of each PHP thread
@@ -120,6 +120,27 @@ pub(crate) enum BoreholeCommand {
     #[command(disable_help_flag = true)]
     Lake {
         /// Arguments of borehole-lake; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
+    /// Serve profiles and heaps in the browser, and as JSON, with the program borehole-serve
+    #[command(disable_help_flag = true)]
+    Serve {
+        /// Arguments of borehole-serve; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
+    /// Answer questions of an assistant (MCP), with the program borehole-serve
+    #[command(disable_help_flag = true)]
+    Mcp {
+        /// Arguments of borehole-serve; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
+    /// Ask one question about profiles and heaps, with the program borehole-serve
+    #[command(disable_help_flag = true)]
+    Query {
+        /// Arguments of borehole-serve; --help lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },

@@ -5,8 +5,8 @@ use std::fs;
 use borehole::capture::{PhpOptions, PhpProcess, PythonOptions, PythonProcess, Subject as _, is_python};
 use borehole_php::ThreadModel;
 use borehole_process::{
-    ForeignProcess as _, KernelCode, Obstacle, PerfEvents, Process, obstacles, processes, ptrace_scope,
-    resident_bytes,
+    ForeignProcess as _, KernelCode, Obstacle, PerfEvents, PerfTrigger, Process, obstacles, processes,
+    ptrace_scope, resident_bytes,
 };
 use borehole_text::{WIDEST_LAST, bytes, counted, crop_middle, printable};
 use clap::Args;
@@ -148,17 +148,19 @@ fn scope_finding() -> Diagnosis {
 fn events_finding(id: i32) -> Diagnosis {
     const PERIOD_NS: u64 = 1_000_000_000;
     const STACK_BYTES: u32 = 4096;
-    match PerfEvents::open(id, &[id], PERIOD_NS, STACK_BYTES).map(|events| events.kernel()) {
+    match PerfEvents::open(id, &[id], PerfTrigger::CpuTime(PERIOD_NS), STACK_BYTES)
+        .map(|events| events.kernel())
+    {
         Ok(KernelCode::Sampled) => Diagnosis::good(
-            "perf events are allowed: record --native --mode cpu samples programs without stopping them",
+            "perf events are allowed: record --native --mode cpu (or off-cpu) samples programs without stopping them",
         ),
         Ok(KernelCode::LeftOut) => Diagnosis::note(
-            "perf events are allowed outside the kernel: CPU time in system calls is not sampled by them",
+            "perf events are allowed outside the kernel: CPU time in system calls is not sampled by them, and --mode off-cpu is refused",
             "run as root, or `sysctl kernel.perf_event_paranoid=1`",
         ),
         Err(error) => Diagnosis::note(
             error.to_string(),
-            "record --native --mode cpu stops each thread for a moment instead",
+            "record --native --mode cpu stops each thread for a moment instead; --mode off-cpu is refused",
         ),
     }
 }

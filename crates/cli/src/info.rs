@@ -5,12 +5,13 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use borehole::model::Mode;
+use borehole::model::{LaneId, Mode};
 use borehole::{Format, RecordCounts, Recovery, Source, Warning, count_records, import_all};
 use borehole_analysis::{DistinctNumbers, DistinctTimes, Inventory, SegmentFacts};
 use borehole_text::{TextColumn, TextTable, counted, duration, grouped};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cell::sized;
 use crate::exit::Exit;
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Exit> {
 
 fn print(info: &FileInfo, json: bool, index: usize, out: &mut impl Write) -> io::Result<()> {
     if json {
-        return writeln!(out, "{}", object(info));
+        return writeln!(out, "{}", object(info)?);
     }
     if index > 0 {
         writeln!(out)?;
@@ -155,9 +156,9 @@ impl FileFacts {
         if let Some((first, last)) = inventory.time_ns {
             self.row("time span", seconds(i128::from(last) - i128::from(first)));
         }
-        for (what, numbers) in
-            [("processes", listed(&inventory.processes)), ("threads", listed(&inventory.threads))]
-        {
+        let processes = listed(&inventory.processes, |&process| LaneId::of_process(process));
+        let threads = listed(&inventory.threads, |&thread| LaneId::of(thread));
+        for (what, numbers) in [("processes", processes), ("threads", threads)] {
             if let Some(numbers) = numbers {
                 self.row(what, numbers);
             }
@@ -172,7 +173,7 @@ impl FileFacts {
 
     /// The rows about ticks, for profilers that sample all threads at once.
     fn ticks(&mut self, inventory: &Inventory) {
-        if let Some(numbers) = listed(&inventory.interpreters) {
+        if let Some(numbers) = listed(&inventory.interpreters, |&interpreter| interpreter) {
             self.row("interpreters", numbers);
         }
         let achieved =
@@ -304,10 +305,10 @@ fn seconds(ns: i128) -> String {
 }
 
 /// The number of distinct numbers, and the first of them.
-fn listed<T: ToString>(numbers: &DistinctNumbers<T>) -> Option<String> {
+fn listed<T, I: Display>(numbers: &DistinctNumbers<T>, id: impl Fn(&T) -> I) -> Option<String> {
     const SHOWN: usize = 8;
     let count = numbers.values.len();
-    let first: Vec<_> = numbers.values.iter().take(SHOWN).map(ToString::to_string).collect();
+    let first: Vec<_> = numbers.values.iter().take(SHOWN).map(|number| id(number).to_string()).collect();
     let rest = if count > SHOWN || numbers.more { ", ..." } else { "" };
     let least = if numbers.more { "more than " } else { "" };
     (count > 0).then(|| format!("{least}{count}: {}{rest}", first.join(", ")))
@@ -336,62 +337,42 @@ fn segment_table(inventory: &Inventory) -> String {
     format!("\n{table}{}", cut.unwrap_or_default())
 }
 
-fn object(info: &FileInfo) -> Value {
-    let FileInfo { name, format, size_bytes, inventory, recovery, records } = info;
-    let records: Map<String, Value> =
-        records.by_type.iter().map(|(&name, &count)| (name.to_owned(), json!(count))).collect();
-    let ticks = (*format == Format::Tachyon).then(|| inventory.ticks.count()).flatten();
-    let compressed = info.records.compressed_bytes;
-    let warning = |warning: &Warning| {
-        let Warning { offset, message, lost_bytes, saved_samples } = warning;
-        json!({"offset": offset, "message": message, "lost_bytes": lost_bytes, "saved_samples": saved_samples})
-    };
-    json!({
-        "schema_version": 1,
-        "file": name,
-        "format": format.name(),
-        "size_bytes": size_bytes,
-        "samples": inventory.samples,
-        "sample_records": inventory.records,
-        "events": inventory.events,
-        "event_names": inventory.event_names,
-        "schemas": inventory.shapes,
-        "event_time_ns": inventory.event_time_ns,
-        "empty_stacks": inventory.empty_stacks,
-        "segments": inventory.segments,
-        "first_segments": inventory.first_segments.iter().map(segment_object).collect::<Vec<_>>(),
-        "stacks": inventory.stacks,
-        "deepest": inventory.deepest,
-        "frames": inventory.frames,
-        "strings": inventory.strings,
-        "processes": inventory.processes.values,
-        "threads": inventory.threads.values,
-        "interpreters": inventory.interpreters.values,
-        "label_keys": inventory.label_keys,
-        "label_sets": inventory.label_sets,
-        "value_types": inventory.value_types,
-        "time_ns": inventory.time_ns,
-        "ticks": ticks,
-        "compressed_bytes": compressed.map(|(stored, _)| stored),
-        "decompressed_bytes": compressed.map(|(_, decompressed)| decompressed),
-        "records": records,
-        "lost_bytes": recovery.lost_bytes,
-        "warnings": recovery.warnings.iter().map(warning).collect::<Vec<_>>(),
-        "more_warnings": recovery.more_warnings,
-        "notes": recovery.notes.iter().map(warning).collect::<Vec<_>>(),
-    })
+/// Raised when a key changes its meaning or goes away.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The JSON document of a file: the views as they serialize.
+#[derive(Serialize)]
+struct InfoDocument<'a> {
+    schema_version: u32,
+    file: &'a str,
+    format: &'static str,
+    size_bytes: Option<u64>,
+    #[serde(flatten)]
+    inventory: &'a Inventory,
+    #[serde(flatten)]
+    records: &'a RecordCounts,
+    lost_bytes: u64,
+    warnings: &'a [Warning],
+    more_warnings: u64,
+    notes: &'a [Warning],
 }
 
-fn segment_object(segment: &SegmentFacts) -> Value {
-    json!({
-        "index": segment.index,
-        "offset": segment.offset,
-        "period_ns": segment.period_ns,
-        "mode": segment.mode.name(),
-        "has_times": segment.has_times,
-        "pid": segment.process,
-        "metadata": segment.metadata,
-        "samples": segment.samples,
-        "events": segment.events,
-    })
+fn object(info: &FileInfo) -> serde_json::Result<Value> {
+    let FileInfo { name, format, size_bytes, inventory, recovery, records } = info;
+    let mut object = serde_json::to_value(InfoDocument {
+        schema_version: SCHEMA_VERSION,
+        file: name,
+        format: format.name(),
+        size_bytes: *size_bytes,
+        inventory,
+        records,
+        lost_bytes: recovery.lost_bytes,
+        warnings: &recovery.warnings,
+        more_warnings: recovery.more_warnings,
+        notes: &recovery.notes,
+    })?;
+    if *format != Format::Tachyon {
+        object["ticks"] = Value::Null;
+    }
+    Ok(object)
 }

@@ -53,18 +53,24 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
+    /// Whether no option is given.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.from.is_none() && !self.lenient && self.kind.is_none()
+    }
+
     pub(crate) fn options(&self) -> InputOptions {
         let on_damage = if self.lenient { OnDamage::ReadOn } else { OnDamage::Fail };
         let samples = self.kind.unwrap_or_default();
         let mut read = ReadOptions { on_damage, samples, ..ReadOptions::default() };
-        read.limits.memory_bytes = borehole_memory::budget();
-        InputOptions { format: self.from, read }
+        read.limits.memory_bytes = usize::MAX;
+        let memory_bytes = Some(borehole_memory::budget());
+        InputOptions { format: self.from, read, memory_bytes, ..InputOptions::default() }
     }
 }
 
 fn sample_kind(name: &str) -> Result<SampleKind, String> {
-    let known = SampleKind::ALL.map(SampleKind::name);
-    let found = SampleKind::ALL.into_iter().find(|kind| kind.name() == name);
+    let known: Vec<_> = SampleKind::ALL.iter().map(|kind| kind.name()).collect();
+    let found = SampleKind::ALL.iter().copied().find(|kind| kind.name() == name);
     found.ok_or_else(|| format!("unknown kind of sample: expected one of {}", known.join(", ")))
 }
 

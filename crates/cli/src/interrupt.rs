@@ -149,7 +149,7 @@ fn leave() -> ! {
 
 /// A pipe that ends once the user asks to stop, even if no data arrives.
 pub(crate) struct InterruptibleRead {
-    pub(crate) reader: Box<dyn Read>,
+    pub(crate) reader: Box<dyn Read + Send>,
     /// The pipe that `reader` reads.
     pub(crate) pipe: File,
 }

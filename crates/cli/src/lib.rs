@@ -1,4 +1,4 @@
-//! The `borehole` command, and with the feature `lake` the command `borehole-lake`.
+//! The `borehole` command, and with the features `lake` and `serve` the commands `borehole-lake` and `borehole-serve`.
 //!
 //! `cli` defines the command line, one module per command implements it, and `reli` translates reli's command lines. Data goes to
 //! standard output, everything else to standard error.
@@ -21,6 +21,7 @@ mod external;
 mod filter;
 mod formats;
 mod heap;
+mod hints;
 mod info;
 mod inputs;
 mod interrupt;
@@ -41,6 +42,8 @@ mod refusal;
 mod reli;
 mod report;
 mod report_command;
+#[cfg(feature = "serve")]
+mod serve;
 mod stack;
 mod stdout;
 mod suspend;
@@ -97,6 +100,19 @@ pub fn borehole_lake() -> ExitCode {
     }))
 }
 
+/// Runs the program `borehole-serve`.
+#[cfg(feature = "serve")]
+#[must_use]
+pub fn borehole_serve() -> ExitCode {
+    memory::watch();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let again = || serve::ServeCli::try_parse_from(shown(&arguments)).err();
+    ended(understood(serve::ServeCli::try_parse_from(&arguments), again).map(|cli| {
+        cli.memory.apply();
+        serve::run(&cli)
+    }))
+}
+
 /// The parsed command line, or the outcome after printing help or the error of parsing; `again` is the error for the arguments
 /// as they are shown, or `None` if those are accepted.
 fn understood<T>(
@@ -140,6 +156,11 @@ fn ended(outcome: Result<anyhow::Result<Exit>, Exit>) -> ExitCode {
     .into()
 }
 
+/// The arguments of a program that has several commands.
+fn prefixed(command: &str, arguments: Vec<OsString>) -> Vec<OsString> {
+    [command.into()].into_iter().chain(arguments).collect()
+}
+
 fn run(command: BoreholeCommand) -> anyhow::Result<Exit> {
     match command {
         BoreholeCommand::Record(args) => record::run(&args),
@@ -158,7 +179,14 @@ fn run(command: BoreholeCommand) -> anyhow::Result<Exit> {
         BoreholeCommand::Explore(args) => explore::run(&args),
         BoreholeCommand::Open(args) => page::open(&args),
         BoreholeCommand::Heap { command } => heap::run(&command),
-        BoreholeCommand::Lake { arguments } => external::run("borehole-lake", &arguments),
+        BoreholeCommand::Lake { arguments } => external::run(&external::LAKE, &arguments),
+        BoreholeCommand::Serve { arguments } => {
+            external::run(&external::SERVE, &prefixed("serve", arguments))
+        }
+        BoreholeCommand::Mcp { arguments } => external::run(&external::SERVE, &prefixed("mcp", arguments)),
+        BoreholeCommand::Query { arguments } => {
+            external::run(&external::SERVE, &prefixed("query", arguments))
+        }
         BoreholeCommand::Formats(args) => formats::run(&args),
         BoreholeCommand::Completions(args) => pages::completions(&args, Cli::command()),
         BoreholeCommand::Man(args) => pages::man(&args, Cli::command()),

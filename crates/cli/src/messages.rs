@@ -9,6 +9,7 @@ use borehole::{Error, Losses, Recovery, Warning, capture, heap};
 use borehole_text::{counted, crop_middle, printable, width, without_passwords};
 
 use crate::exit::Exit;
+use crate::hints;
 use crate::interrupt;
 use crate::refusal;
 use crate::stdout::{data, stdout_error};
@@ -26,10 +27,9 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         say("interrupted: nothing was written");
         return Exit::Interrupted;
     }
-    say(&format!("error: {error:#}"));
-    let of_heap = || error.chain().filter_map(|cause| cause.downcast_ref::<heap::Error>());
-    let hint = known().find_map(Error::hint).or_else(|| lacks_memory(error).then(|| MORE_MEMORY.to_owned()));
-    let hint = hint.or_else(|| of_heap().find_map(|error| error.hint().map(str::to_owned)));
+    say(&format!("error: {}{}", described(error), hints::ending(error)));
+    let hint = error.chain().find_map(hints::of);
+    let hint = hint.or_else(|| lacks_memory(error).then(|| MORE_MEMORY.to_owned()));
     let hint = hint.or_else(|| {
         let mut of_capture = error.chain().filter_map(|cause| cause.downcast_ref::<capture::Error>());
         let refused = of_capture.find(|error| error.is_other_program())?;
@@ -45,6 +45,19 @@ pub(crate) fn failure(error: &anyhow::Error) -> Exit {
         say(&format!("hint: {hint}"));
     }
     Exit::Failed
+}
+
+/// The text of an error, behind those of its contexts.
+pub(crate) fn described(error: &anyhow::Error) -> String {
+    let mut texts = Vec::new();
+    for cause in error.chain() {
+        texts.push(cause.to_string());
+        // These say their causes themselves.
+        if cause.is::<Error>() || cause.is::<heap::Error>() || cause.is::<borehole::formats::Error>() {
+            break;
+        }
+    }
+    texts.join(": ")
 }
 
 /// The failure of a system that has no more threads.

@@ -1,22 +1,25 @@
 //! HTML pages of profiles: `borehole report -o report.html`, `borehole open`.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use borehole::model::{ProfileSink, Tables, Tee};
+use borehole::model::{ProfileSink, Sampled, Tables, Tee};
 use borehole::{Compression, Error, Existing, Output, Recovery};
 use borehole_analysis::tokio::{TokioPage, TokioPageSink};
-use borehole_analysis::{HeatMapSink, PageLimits, ProfileBuilder, ProfilePage};
+use borehole_analysis::{
+    HeatMapSink, LaneRunsSink, PageLimits, ProfileBuilder, ProfilePage, SampleSelection,
+};
 use clap::Args;
 
 use crate::exit::Exit;
 use crate::filter::{FilterArgs, SampleArgs, ShapeArgs, ValueArgs, check_value};
 use crate::inputs::Inputs;
 use crate::report::TableArgs;
-use crate::{interrupt, messages, outputs};
+use crate::{external, interrupt, messages, outputs};
 
 /// The options for a page.
 #[derive(Args, Clone, Debug, Default)]
@@ -52,6 +55,11 @@ pub(crate) struct OpenArgs {
     #[arg(long)]
     no_browser: bool,
 
+    /// Show several inputs together on one page. Without this, and without options that choose samples, borehole serve
+    /// shows them one by one where it is installed
+    #[arg(long)]
+    merge: bool,
+
     #[command(flatten)]
     value: ValueArgs,
 
@@ -82,6 +90,12 @@ pub(crate) fn write(
 
 /// `borehole open`.
 pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
+    if args.is_to_choose_from() {
+        match external::path(&external::SERVE) {
+            Ok(_) => return external::run(&external::SERVE, &served(args)),
+            Err(error) => messages::say(&format!("note: all inputs are on one page; {error:#}")),
+        }
+    }
     interrupt::heed();
     let (html, recovery) = html(&args.inputs, (&args.filter, &ShapeArgs::default(), &args.value), None)?;
     let address = address(&temporary(&html)?);
@@ -90,6 +104,26 @@ pub(crate) fn open(args: &OpenArgs) -> anyhow::Result<Exit> {
         browse(&address)?;
     }
     Ok(Exit::after(&recovery))
+}
+
+impl OpenArgs {
+    /// Whether there are several inputs, and nothing says that they belong together.
+    fn is_to_choose_from(&self) -> bool {
+        let Self { inputs, merge, value, filter, .. } = self;
+        let is_plain = !merge
+            && *value == ValueArgs::default()
+            && *filter == FilterArgs::default()
+            && inputs.reading.is_plain();
+        let are_there = inputs.paths.iter().all(|path| path.exists());
+        is_plain && are_there && (inputs.paths.len() > 1 || inputs.paths.iter().any(|path| path.is_dir()))
+    }
+}
+
+/// The arguments for serving the inputs.
+fn served(args: &OpenArgs) -> Vec<OsString> {
+    let open = (!args.no_browser).then_some("--open");
+    let words = ["serve"].into_iter().chain(open).chain(["--"]).map(OsString::from);
+    words.chain(args.inputs.paths.iter().map(OsString::from)).collect()
 }
 
 /// Writes a page that only the user can read to the temporary directory. Its name is random, so that nobody can place a link to
@@ -116,11 +150,10 @@ fn html(
         |tables: &mut Tables, sink: &mut dyn ProfileSink| inputs.read_onto(tables, filter, sink, "the page");
     // Who chooses among the samples wants to see those.
     if inputs.reading.kind.is_some() || value.value.is_some() || shape.is_asked() {
-        let (sink, tables, recovery) = shape.reading(value.profile(), read)?;
+        let (sink, tables, recovery) = shape.reading(timed(value), read)?;
         return Ok((profile_html(sink, tables, &names)?, recovery));
     }
-    let (sink, tables, recovery) =
-        shape.reading(Tee::new(value.profile(), TokioPageSink::default()), read)?;
+    let (sink, tables, recovery) = shape.reading(Tee::new(timed(value), TokioPageSink::default()), read)?;
     let (profile, tokio) = sink.into_parts();
     let programs: Vec<TokioPage> = tokio.into_pages();
     let html = match &programs[..] {
@@ -130,15 +163,22 @@ fn html(
     Ok((html, recovery))
 }
 
-fn profile_html(
-    sink: Tee<ProfileBuilder, HeatMapSink>,
-    tables: Tables,
-    names: &str,
-) -> anyhow::Result<String> {
-    let (builder, heat) = sink.into_parts();
+/// A profile and a heat map, and what each thread did over time.
+type TimedProfile = Tee<Tee<ProfileBuilder, HeatMapSink>, LaneRunsSink>;
+
+fn timed(value: &ValueArgs) -> TimedProfile {
+    Tee::new(value.profile(), LaneRunsSink::new(value.weigher(Sampled::Count)))
+}
+
+fn profile_html(sink: TimedProfile, tables: Tables, names: &str) -> anyhow::Result<String> {
+    let (profile, lanes) = sink.into_parts();
+    let (builder, heat) = profile.into_parts();
     check_value(builder.weigher())?;
-    let page = ProfilePage::new(&builder.into_profile(tables), PageLimits::default())?;
-    Ok(borehole_web::report_html(&page, &heat.into_view(), names))
+    let (profile, runs) = (builder.into_profile(tables), lanes.into_runs());
+    let page = ProfilePage::new(&profile, PageLimits::default())?;
+    let chart = || runs.chart(&profile, &SampleSelection::default(), borehole_web::PAGE_CHART);
+    let chart = (runs.count() > 0).then(chart);
+    Ok(borehole_web::report_html(&page, &heat.into_view(), chart.as_ref(), names))
 }
 
 /// The title of a page of `inputs`.
@@ -167,7 +207,7 @@ fn address(path: &Path) -> String {
 }
 
 /// Opens an address with the program that `BROWSER` names, or with the desktop's default.
-fn browse(address: &str) -> anyhow::Result<()> {
+pub(crate) fn browse(address: &str) -> anyhow::Result<()> {
     let named = env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
     let browser = named.as_deref().unwrap_or("xdg-open");
     let mut command = Command::new(browser);

@@ -60,7 +60,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 struct ProgressReader {
-    reader: Box<dyn Read>,
+    reader: Box<dyn Read + Send>,
     bar: ProgressBar,
 }
 

@@ -23,11 +23,11 @@ use crate::stdout::{STDOUT, data};
 /// The arguments of `borehole symbolize`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SymbolizeArgs {
-    /// Profile with addresses: pprof or binary OTLP; `-` is standard input
+    /// Profile with addresses: pprof, binary OTLP, rbt, perf.data or perf-script; `-` is standard input
     #[arg(value_name = "INPUT", default_value = "-")]
     pub(crate) input: PathBuf,
 
-    /// File to write, in the format of the input; `-`, or none, is standard output
+    /// File to write: OTLP for OTLP, pprof for all others; `-`, or none, is standard output
     #[arg(short, long, value_name = "OUTPUT")]
     pub(crate) output: Option<PathBuf>,
 
@@ -39,6 +39,13 @@ pub(crate) struct SymbolizeArgs {
     #[arg(long, value_name = "FORMAT", value_parser = format_name)]
     pub(crate) from: Option<Format>,
 
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
+}
+
+/// Where the symbols of native code are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SymbolArgs {
     /// Folder to look for programs and libraries in that are not at their path; files must have the stated build ID
     #[arg(long, value_name = "FOLDER")]
     pub(crate) binaries: Vec<PathBuf>,
@@ -70,14 +77,16 @@ pub(crate) fn run(args: &SymbolizeArgs) -> anyhow::Result<Exit> {
         Output::check(path, Existing::replacing(args.force))?;
     }
     let input = ReadArgs { from: args.from, ..ReadArgs::default() }.open(&args.input)?;
-    let format = input.format();
+    let format = if input.format() == Format::Otlp { Format::Otlp } else { Format::Pprof };
     // Readers of pprof expect gzip.
     let is_gzip = format == Format::Pprof || outputs::is_gzip(output, false)?;
+    let name = input.name().to_owned();
+    let is_text = input.format() == Format::PerfScript;
     if output.is_none() {
         outputs::refuse_terminal(format, is_gzip)?;
     }
-    let mut symbols = LocalSymbols::new(args);
-    let (document, filled) = input.fill_symbols(&mut symbols)?;
+    let mut symbols = LocalSymbols::new(&args.symbols);
+    let filled = input.fill_symbols(&mut symbols)?;
     if interrupt::requested() {
         messages::say("interrupted: nothing was written");
         return Ok(Exit::Interrupted);
@@ -88,15 +97,22 @@ pub(crate) fn run(args: &SymbolizeArgs) -> anyhow::Result<Exit> {
         None => Output::direct(STDOUT, data(), compression),
     };
     interrupt::unfinished(output.unfinished());
-    let written = output.write_all(&document);
+    let written = output.write_all(&filled.document);
     written.map_err(|source| Error::Write { name: output.name().to_owned(), source })?;
     output.complete()?;
-    symbols.tell(&filled);
-    Ok(Exit::Done)
+    let read = filled.converted.unwrap_or_default();
+    messages::warnings(&name, &read.recovery);
+    messages::losses(&read.losses, format.name());
+    symbols.tell(&filled.addresses);
+    let FilledAddresses { filled, unmapped, not_found, .. } = filled.addresses;
+    if is_text && filled + unmapped + not_found == 0 {
+        messages::say(NO_MAPPINGS);
+    }
+    Ok(Exit::after(&read.recovery))
 }
 
 /// The symbols of files on this machine.
-struct LocalSymbols {
+pub(crate) struct LocalSymbols {
     symbolizer: Symbolizer,
     root: Option<PathBuf>,
     trusts_paths: bool,
@@ -105,12 +121,16 @@ struct LocalSymbols {
     frames: Vec<SymbolFrame>,
 }
 
+/// The note about a text of perf in which no address belongs to a file.
+const NO_MAPPINGS: &str =
+    "note: the text does not say which files its addresses are in: `perf script --show-mmap-events` does";
+
 const NO_FILE: &str = "the mapping is no file";
 const NO_BUILD_ID: &str = "the profile states no build ID; --trust-paths believes the file at this path";
 const BAD_BUILD_ID: &str = "the profile states an invalid build ID";
 
 impl LocalSymbols {
-    fn new(args: &SymbolizeArgs) -> Self {
+    pub(crate) fn new(args: &SymbolArgs) -> Self {
         let mut settings = SymbolSettings::default();
         if args.functions_only {
             settings.detail = SymbolDetail::Functions;
@@ -125,21 +145,26 @@ impl LocalSymbols {
     }
 
     /// The module of a mapping, or why it has none.
-    fn module(&self, mapping: &StatedMapping<'_>) -> Result<Module, &'static str> {
-        if !mapping.path.starts_with(b"/") {
+    fn module(&self, path: &[u8], build_id: Option<&[u8]>) -> Result<Module, &'static str> {
+        if !path.starts_with(b"/") {
             return Err(NO_FILE);
         }
-        let build_id = match mapping.build_id {
+        let build_id = match build_id {
             Some(text) => Some(BuildId::parse_hex(text).ok_or(BAD_BUILD_ID)?),
             None if self.trusts_paths => None,
             None => return Err(NO_BUILD_ID),
         };
-        Ok(Module { root: self.root.clone(), build_id, ..Module::new(mapping.path) })
+        Ok(Module { root: self.root.clone(), build_id, ..Module::new(path) })
     }
 
     /// Says what was filled and what was not.
     fn tell(&self, filled: &FilledAddresses) {
         messages::say(&summary(filled));
+        self.tell_missing();
+    }
+
+    /// Says what was not found, and why.
+    pub(crate) fn tell_missing(&self) {
         let mut lines: Vec<(u64, String)> =
             self.unknown.iter().map(|((path, why), &count)| (count, missing(path, count, why))).collect();
         lines.extend(
@@ -155,13 +180,26 @@ impl LocalSymbols {
 
 impl AddressSymbols for LocalSymbols {
     fn find(&mut self, mapping: &StatedMapping<'_>, file_offset: u64, lines: &mut Vec<FilledLine>) -> bool {
+        self.functions(mapping.path, mapping.build_id, file_offset, lines)
+    }
+}
+
+impl LocalSymbols {
+    /// Appends the functions of the code at an offset in the file at `path`, innermost first. Returns whether there are any.
+    pub(crate) fn functions(
+        &mut self,
+        path: &[u8],
+        build_id: Option<&[u8]>,
+        file_offset: u64,
+        lines: &mut Vec<FilledLine>,
+    ) -> bool {
         if interrupt::requested() {
             return false;
         }
-        let module = match self.module(mapping) {
+        let module = match self.module(path, build_id) {
             Ok(module) => module,
             Err(why) => {
-                let path = String::from_utf8_lossy(mapping.path).into_owned();
+                let path = String::from_utf8_lossy(path).into_owned();
                 *self.unknown.entry((path, why)).or_default() += 1;
                 return false;
             }

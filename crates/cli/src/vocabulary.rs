@@ -23,9 +23,14 @@ const OTHERS: &[(&str, &str)] = &[
     ("heap export", "output"),
     ("man", "output"),
     ("lake man", "output"),
-    // Two time ranges are compared.
+    // Selections of a lake are compared.
     ("lake diff", "after"),
     ("lake diff", "before"),
+    // Of functions only.
+    ("lake diff", "fail-over"),
+    // Columns of a lake have other names than properties of a profile.
+    ("lake top", "by"),
+    ("lake trend", "by"),
 ];
 
 /// An option as help shows it: its short form, and the names of its values.
@@ -45,6 +50,8 @@ fn programs() -> Vec<(&'static str, Command)> {
         ("", crate::cli::Cli::command()),
         #[cfg(feature = "lake")]
         ("lake", crate::lake::LakeCli::command()),
+        #[cfg(feature = "serve")]
+        ("", crate::serve::ServeCli::command()),
     ];
     let whole = |(name, command): (_, Command)| {
         let mut command = command.disable_help_subcommand(true);
@@ -82,7 +89,8 @@ fn flags() -> BTreeMap<String, Vec<(String, FlagForm)>> {
 /// The examples in the help of a command.
 fn examples(command: &Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    help.lines().filter(|line| line.starts_with("  borehole ")).map(str::to_owned).collect()
+    let is_example = |line: &&str| line.starts_with("  borehole ") || line.starts_with("  borehole-serve ");
+    help.lines().filter(is_example).map(str::to_owned).collect()
 }
 
 /// The commands that have examples, or should: the examples of a group stand for its subcommands.
@@ -104,8 +112,10 @@ fn help_has_examples_of_options_that_there_are() {
     }
     // An example may pipe into another command.
     let known = arguments();
-    // Its help is that of the program borehole-lake.
-    for (name, command) in found.iter().filter(|(name, _)| name != "borehole lake") {
+    // Their help is that of other programs.
+    let is_other =
+        |name: &str| ["borehole lake", "borehole mcp", "borehole query", "borehole serve"].contains(&name);
+    for (name, command) in found.iter().filter(|(name, _)| !is_other(name)) {
         let examples = examples(command);
         assert!(!examples.is_empty(), "{name} has no example");
         for example in examples {

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Derives for the events of `trc`: a struct becomes a type of events, whose values are written and read without copies
 //! or allocations.
 //!

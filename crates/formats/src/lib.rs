@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Profile file formats, each in its own module with its own Cargo feature.
 //!
 //! The files of a format are `layout` (the numbers of the wire), `read`, `write`, `import`, `export` and `recover`, as
@@ -36,6 +38,9 @@ registry::formats! {
     "heapprofile" heapprofile "heapprofile/facts.rs" { Heapprofile: FACTS, CODEC; }
     "dhat" dhat "dhat/facts.rs" { Dhat: FACTS, CODEC; }
     "stackprof" stackprof "stackprof/facts.rs" { Stackprof: FACTS, CODEC; }
+    "rbspy" rbspy "rbspy/facts.rs" { Rbspy: FACTS, CODEC; }
+    "pyinstrument" pyinstrument "pyinstrument/facts.rs" { Pyinstrument: FACTS, CODEC; }
+    "scalene" scalene "scalene/facts.rs" { Scalene: FACTS, CODEC; }
     "xdebug-trace" xdebug_trace "xdebug_trace/facts.rs" { XdebugTrace: FACTS, CODEC; }
     "callgrind" callgrind "callgrind/facts.rs" { Callgrind: FACTS, CODEC; }
     "jsonl" jsonl "jsonl/facts.rs" { Jsonl: FACTS, CODEC; }
@@ -49,6 +54,8 @@ pub mod detect;
 mod documents;
 mod frames;
 mod lines;
+#[cfg(feature = "json")]
+mod occurrences;
 pub mod registry;
 mod sums;
 mod symbols;
@@ -59,9 +66,11 @@ mod v8;
 mod weighed;
 
 // The types in this crate's signatures that other crates own.
-pub use borehole_model::{Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning};
+pub use borehole_model::{
+    Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning, WarningKind,
+};
 pub use borehole_text::{Error, ErrorKind, Position, ReadError};
 pub use frames::function_name::FunctionName;
-pub use registry::{Facts, WriteOptions};
+pub use registry::{Facts, OwnFormat, UnknownFormat, WriteOptions};
 pub use symbols::fill::{AddressSymbols, FilledAddresses, FilledLine, StatedMapping};
 pub use weighed::Weighed;

@@ -1,15 +1,20 @@
 //! The registry of formats. A format is a folder and a line of [`formats!`](crate): its facts, and what reads and writes it.
 
 use std::any::{Any, TypeId};
-use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::io::{self, BufReader, Read, Seek, Write};
+use std::str::FromStr;
 use std::sync::Arc;
+use std::{error, fmt};
 
 use borehole_model::{Export, ProfileSink, ReadOptions, Recovery, Tables};
 use borehole_text::{Error, ReadError};
 
+use crate::Format;
+
 /// The facts about a format, known even to a build that neither reads nor writes it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Facts {
     /// Its short name, for options and messages.
     pub name: &'static str,
@@ -30,12 +35,87 @@ pub struct Facts {
     pub may_be_empty: bool,
     /// The name of the format that reads files of this one, if it has no importer.
     pub read_as: Option<&'static str>,
-    pub(crate) detect: Detect,
+    /// How its content is detected.
+    pub detect: Detect,
+}
+
+impl Facts {
+    /// The facts about a text format of which nothing else is known.
+    #[must_use]
+    pub const fn new(name: &'static str, description: &'static str, detect: Detect) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            extensions: &[],
+            description,
+            page: "",
+            is_binary: false,
+            is_stream: false,
+            may_be_empty: false,
+            read_as: None,
+            detect,
+        }
+    }
+
+    /// Sets the extensions of its files without the leading dot, the usual one first.
+    #[must_use]
+    pub const fn with_extensions(mut self, extensions: &'static [&'static str]) -> Self {
+        self.extensions = extensions;
+        self
+    }
+
+    /// Says that its files are binary.
+    #[must_use]
+    pub const fn binary(mut self) -> Self {
+        self.is_binary = true;
+        self
+    }
+}
+
+/// A format that a program adds to those of this crate, which it is a part of as [`Format::Own`].
+///
+/// Formats of this crate are made of the same parts: [`Facts`] and a [`Codec`].
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::Format;
+/// use borehole_formats::registry::{Codec, Detect, Facts, OwnFormat};
+///
+/// static NOTES: OwnFormat = OwnFormat {
+///     facts: Facts::new("notes", "stacks noted by hand", Detect::Content(|bytes| bytes.starts_with(b"notes 1\n"))),
+///     codec: Codec { import: None, export: None },
+/// };
+/// const FORMAT: Format = Format::Own(&NOTES);
+/// assert_eq!((FORMAT.name(), FORMAT.readable()), ("notes", false));
+/// ```
+#[derive(Debug)]
+pub struct OwnFormat {
+    /// The facts.
+    pub facts: Facts,
+    /// The importer and the exporter.
+    pub codec: Codec,
+}
+
+// The name stands for the format, as those of other formats do.
+impl PartialEq for OwnFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.facts.name == other.facts.name
+    }
+}
+
+impl Eq for OwnFormat {}
+
+impl Hash for OwnFormat {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.facts.name.hash(state);
+    }
 }
 
 /// How the content of an input shows its format. The functions get the first [`DETECT_BYTES`](crate::detect::DETECT_BYTES).
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Detect {
+#[non_exhaustive]
+pub enum Detect {
     /// The content never does.
     Never,
     /// It has a signature, or members that no other format has.
@@ -46,9 +126,11 @@ pub(crate) enum Detect {
 
 /// The importer and the exporter of a format.
 #[derive(Debug)]
-pub(crate) struct Codec {
-    pub(crate) import: Option<Import>,
-    pub(crate) export: Option<Exporting>,
+pub struct Codec {
+    /// The importer; `None` if the format is not read.
+    pub import: Option<Import>,
+    /// The exporter; `None` if the format is not written.
+    pub export: Option<Exporting>,
 }
 
 /// A format's importer, by the bytes that it takes.
@@ -56,6 +138,13 @@ pub(crate) struct Codec {
 pub enum Import {
     /// Takes decompressed bytes; text is UTF-8.
     Plain(ImportPlain),
+    /// Takes decompressed bytes, and the file that accompanies some inputs.
+    Accompanied {
+        /// The names that the accompanying file may have, by the name of the input.
+        companions: fn(&str) -> Vec<String>,
+        /// Imports the input.
+        import: ImportAccompanied,
+    },
     /// Takes the bytes as they are, because it finds compressed members itself.
     Enveloped(ImportEnveloped),
     /// Takes a decompressed document that is in memory whole.
@@ -73,6 +162,29 @@ pub type PlainInput<'a> = BufReader<&'a mut dyn Read>;
 /// Streams an input into a sink without finishing it.
 pub type ImportPlain =
     fn(&mut PlainInput<'_>, &ReadOptions, &mut Tables, &mut dyn ProfileSink) -> Result<Recovery, ReadError>;
+
+/// Like [`ImportPlain`], with the accompanying file if there is one.
+pub type ImportAccompanied = fn(
+    &mut PlainInput<'_>,
+    Option<Companion<'_>>,
+    &ReadOptions,
+    &mut Tables,
+    &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError>;
+
+/// A file that lies beside an input and adds to it.
+pub struct Companion<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// Its decompressed bytes.
+    pub input: &'a mut dyn Read,
+}
+
+impl fmt::Debug for Companion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Companion").field("name", &self.name).finish_non_exhaustive()
+    }
+}
 
 /// Like [`ImportPlain`], with a file for data that has to wait.
 pub type ImportEnveloped = fn(
@@ -102,7 +214,7 @@ pub struct Document<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Exporting {
     /// Creates the sink. Its output is incomplete before [`ProfileSink::finish`].
-    pub start: for<'w> fn(Destination<'w>, &WriteOptions) -> Box<dyn Export + 'w>,
+    pub start: for<'w> fn(Destination<'w>, &WriteOptions) -> Box<dyn Export + Send + 'w>,
     /// Its treatment of events.
     pub events: EventSupport,
 }
@@ -121,7 +233,7 @@ pub enum EventSupport {
 /// Where an exporter writes.
 pub struct Destination<'w> {
     /// The output.
-    pub output: Box<dyn Write + 'w>,
+    pub output: Box<dyn Write + Send + 'w>,
     /// Makes files for data that has to wait until the end.
     pub spool: MakeSpool,
 }
@@ -133,9 +245,9 @@ impl fmt::Debug for Destination<'_> {
 }
 
 /// A temporary file.
-pub trait Spool: Read + Write + Seek {}
+pub trait Spool: Read + Write + Seek + Send {}
 
-impl<T: Read + Write + Seek> Spool for T {}
+impl<T: Read + Write + Seek + Send> Spool for T {}
 
 /// Makes an empty [`Spool`].
 pub type MakeSpool = fn() -> io::Result<Box<dyn Spool>>;
@@ -175,6 +287,35 @@ impl WriteOptions {
     }
 }
 
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The error of a name that is that of no format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFormat {
+    name: String,
+}
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected the name of a format, found {:?}", self.name)
+    }
+}
+
+impl error::Error for UnknownFormat {}
+
+/// Parses the name or an alias of a format, in any case.
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::from_name(name).ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
 /// Declares the formats, in the order in which they are listed and detected: the feature and module of each folder, the file
 /// of its facts, and each of its formats with the constants that hold its facts and its codec.
 macro_rules! formats {
@@ -196,16 +337,21 @@ macro_rules! formats {
                 #[doc = concat!("A format of the feature `", $feature, "`. Its [`facts`](Self::facts) describe it.")]
                 $format,
             )+)+
+            /// A format of the program that uses this crate.
+            Own(&'static $crate::registry::OwnFormat),
         }
 
         impl Format {
-            /// All formats, in the order of the registry.
+            /// All formats of this crate, in the order of the registry.
             pub const ALL: &[Self] = &[$($(Self::$format,)+)+];
 
             /// Its facts.
             #[must_use]
             pub const fn facts(self) -> &'static Facts {
-                match self { $($(Self::$format => &$module::$facts,)+)+ }
+                match self {
+                    $($(Self::$format => &$module::$facts,)+)+
+                    Self::Own(own) => &own.facts,
+                }
             }
 
             const fn codec(self) -> Option<&'static $crate::registry::Codec> {
@@ -216,6 +362,7 @@ macro_rules! formats {
                         #[cfg(not(feature = $feature))]
                         Self::$format => None,
                     )+)+
+                    Self::Own(own) => Some(&own.codec),
                 }
             }
         }

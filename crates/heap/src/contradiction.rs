@@ -15,6 +15,9 @@ const HEAP_SIZES: [&[u8]; 2] = [b"zend_mm_heap_total", b"memory_get_real_usage"]
 ///
 /// A node's memory, and what it retains, are sums of locations. So they fit if all locations in the heap, each counted once, fit.
 /// Without the size of the heap in the summary, only what the walk has found is known.
+#[doc = crate::doc_graph::graph_example!(
+    r#"assert_eq!(borehole_heap::contradiction(&graph), None);"#
+)]
 #[must_use]
 pub fn contradiction(graph: &impl Graph) -> Option<String> {
     let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();

@@ -40,6 +40,11 @@ const NAME_BYTES: usize = 1024;
 /// Node N of the graph gets the number 2N + 3; an added root precedes the nodes. The size of a node includes the
 /// allocator's overhead.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"let mut file = Vec::new();
+borehole_heap::heapsnapshot::write(&graph, &mut file)?;
+assert!(file.starts_with(b"{\"snapshot\""));"#
+)]
 /// # Errors
 /// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {

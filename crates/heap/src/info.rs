@@ -1,15 +1,20 @@
 //! A summary of a graph.
 
 use hashbrown::HashMap;
+use serde::{Serialize, Serializer};
 
 use crate::contradiction::contradiction;
 use crate::graph::{Graph, GraphCounts, MemoryTotal, Totals, nodes};
 use crate::largest::sort_largest_first;
 use crate::names::{NodeType, Strength};
+use crate::serialized;
 use crate::totals::{TotalsScope, ranked, totals};
 
 /// A summary of a graph. Lists are sorted, the largest first.
+///
+/// Serialized, all counts are in `counts`, summary and node types are objects, and the totals are those of all memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeapInfo {
     /// The number of items of each kind.
     pub counts: GraphCounts,
@@ -36,7 +41,7 @@ pub struct HeapInfo {
 }
 
 /// The number of references by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct References {
     /// References to roots.
     pub roots: u64,
@@ -50,7 +55,53 @@ pub struct References {
     pub shared: u64,
 }
 
+/// The keys of a [`HeapInfo`].
+#[derive(Serialize)]
+struct InfoKeys<'a> {
+    counts: CountKeys,
+    created: &'a str,
+    #[serde(serialize_with = "serialized::object")]
+    summary: &'a [(String, String)],
+    #[serde(serialize_with = "serialized::object")]
+    node_types: &'a [(String, u64)],
+    regions: &'a [MemoryTotal],
+    #[serde(flatten)]
+    everything: &'a Totals,
+    overhead_bytes: u64,
+    contradiction: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct CountKeys {
+    #[serde(flatten)]
+    items: GraphCounts,
+    #[serde(flatten)]
+    references: References,
+    duplicates: u64,
+}
+
+impl Serialize for HeapInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { counts: items, references, duplicates, .. } = *self;
+        InfoKeys {
+            counts: CountKeys { items, references, duplicates },
+            created: &self.created,
+            summary: &self.summary,
+            node_types: &self.node_types,
+            regions: &self.regions,
+            everything: &self.everything,
+            overhead_bytes: self.overhead_bytes,
+            contradiction: self.contradiction.as_deref(),
+        }
+        .serialize(serializer)
+    }
+}
+
 /// Summarizes `graph` in one pass.
+#[doc = crate::doc_graph::graph_example!(
+    r#"let info = borehole_heap::info(&graph);
+assert_eq!((info.counts.nodes, info.references.strong), (2, 2));"#
+)]
 #[must_use]
 pub fn info(graph: &impl Graph) -> HeapInfo {
     let text = |string| String::from_utf8_lossy(graph.string(string)).into_owned();

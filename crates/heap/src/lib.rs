@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! A PHP heap as a graph: nodes, the edges between them, and the memory that each represents.
 //!
 //! The vocabulary (types of nodes and locations, names of links, regions, strengths) is that of reli's memory profiler,
@@ -6,6 +8,7 @@
 
 pub mod compare;
 mod contradiction;
+mod doc_graph;
 pub mod findings;
 mod graph;
 pub mod heapsnapshot;
@@ -19,6 +22,7 @@ mod number;
 pub mod path;
 pub mod retention;
 pub mod rmem;
+mod serialized;
 mod sink;
 mod totals;
 pub mod views;

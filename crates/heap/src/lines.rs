@@ -18,6 +18,11 @@ const SCHEMA_VERSION: u64 = 1;
 
 /// Writes `graph` as JSON Lines, without loss, in the order of its nodes.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"let mut file = Vec::new();
+borehole_heap::lines::write(&graph, &mut file)?;
+assert!(String::from_utf8(file)?.lines().all(|line| line.starts_with('{')));"#
+)]
 /// # Errors
 /// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {

@@ -170,6 +170,8 @@ names! {
     COMPILER_ARENA = "compiler_arena",
 }
 
+crate::serialized::serialized_by_name!(Strength);
+
 /// Whether a reference keeps its target alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {

@@ -21,6 +21,12 @@ enum ElementKind {
 /// A call frame is written as its function and line, and its variables follow after `::`. The middle of a long path is
 /// left out. A step that has no syntax in PHP is written as a dot and the name of the reference, and so is a frame
 /// below a generator or a fiber. Names are as stored: they may contain any bytes.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{TreeParents, path::path};
+
+let parents = TreeParents::of(&graph);
+assert_eq!(path(&graph, &parents, string), b"<cache>.text");"#
+)]
 #[must_use]
 pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
     let nodes = parents.path(node);
@@ -30,6 +36,12 @@ pub fn path(graph: &impl Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> 
 
 /// The path to `node` if it is at most this deep; otherwise its last steps after `...`, because following all of a long
 /// chain for each of its nodes would take too long.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{TreeParents, path::near};
+
+let parents = TreeParents::of(&graph);
+assert_eq!(near(&graph, &parents, string, 10), b"<cache>.text");"#
+)]
 #[must_use]
 pub fn near(graph: &impl Graph, parents: &TreeParents, node: NodeId, deepest: usize) -> Vec<u8> {
     near_with(graph, parents, node, deepest, |_| false)
@@ -91,6 +103,11 @@ pub(crate) fn step(graph: &impl Graph, above: NodeType, node: NodeId, link: Stri
 }
 
 /// The path of these steps from a root: each node, and the name of the reference to it.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::path::of_steps;
+
+assert_eq!(of_steps(&graph, [(object, root), (string, text)].into_iter()), b"<cache>.text");"#
+)]
 #[must_use]
 pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringId)>) -> Vec<u8> {
     StepPaths::new(graph, steps.map(|(node, link)| (node, graph.string(link)))).whole()

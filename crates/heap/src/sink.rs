@@ -4,10 +4,12 @@ use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::names::{LocationType, NodeType, Region, Strength};
 
-/// A node's number, in order of creation, from 0. Its text is like `#17`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A node's number, in order of creation, from 0. Its text is like `#17`; serialized, it is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct NodeId(pub u32);
 
 impl fmt::Display for NodeId {
@@ -102,6 +104,7 @@ pub enum AttributeValue<'a> {
 
 /// The type of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ValueKind {
     /// PHP's `null`; the text is `null`.
     Null,

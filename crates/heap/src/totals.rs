@@ -9,6 +9,7 @@ use crate::sink::MemoryLocation;
 
 /// The locations to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TotalsScope {
     /// Locations in PHP's own memory, which reli's JSON counts.
     OwnMemory,
@@ -18,6 +19,12 @@ pub enum TotalsScope {
 
 /// Counts and sizes by location type and by class, the largest first. With [`TotalsScope::OwnMemory`], a location that two
 /// nodes share counts once.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{TotalsScope, totals};
+
+let classes = totals(&graph, TotalsScope::Everything).classes;
+assert_eq!((classes[0].count, classes[0].memory_usage), (1, 56));"#
+)]
 #[must_use]
 pub fn totals(graph: &impl Graph, scope: TotalsScope) -> Totals {
     let mut types: HashMap<u16, (u64, u64)> = HashMap::new();

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! The memory that a program holds, counted as it is allocated, and a budget for it.
 //!
 //! A program that installs [`CountingAllocator`] and calls [`set_budget`] can read hostile files: readers and writers call

@@ -82,6 +82,7 @@ pub mod metadata {
         PROCESS = "pid", "The system's number of the process. Source: `borehole-recorder`.";
         RUNTIME_PREFIX = "runtime.", "The beginning of the keys that list the workers of a runtime: `0,1`.";
         POLL_COVERAGE = "tokio.poll_coverage", "`all`, or [`SPAWNS_ONLY`](super::SPAWNS_ONLY).";
+        CPU_HZ = "cpu.profile.frequency_hz", "The frequency of CPU samples, in Hertz.";
         DUMP_REASON = "dump.reason", "Why a file was written early. Source: `borehole-recorder`.";
     }
 }

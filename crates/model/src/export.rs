@@ -80,6 +80,14 @@ impl Losses {
     }
 }
 
+/// An object with a count for each thing lost.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Losses {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
 impl std::fmt::Display for Losses {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (what, count)) in self.iter().enumerate() {

@@ -11,6 +11,7 @@ use crate::threads::Thread;
 
 /// A process, thread and interpreter. Absent: `None` is unknown; all unknown ones share a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Lane {
     /// The process, encoded as a [`LaneId`]: see [`LaneId::of_process`].
     pub process: Option<i64>,

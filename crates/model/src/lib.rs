@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! The data model of profiles, whichever program wrote them.
 //!
 //! * [`Tables`] hold repeated data once: strings, frames, stacks, label sets and shapes of events. Everything else refers
@@ -35,12 +37,13 @@ mod sample;
 mod segment;
 mod sink;
 mod stacks;
+mod stated_modules;
 mod tables;
 mod threads;
 mod value;
 mod weigher;
 
-pub use borehole_text::{Warning, nanoseconds_per};
+pub use borehole_text::{Warning, WarningKind, nanoseconds_per};
 
 pub use adapters::{Count, Filter, Tee};
 pub use columns::{Column, StackColumn};
@@ -59,6 +62,7 @@ pub use sample::{Sample, Status};
 pub use segment::{OneClock, Segment};
 pub use sink::{Context, ProfileSink, Recovery};
 pub use stacks::FramesLeafFirst;
+pub use stated_modules::StatedModules;
 pub use tables::{TableFull, Tables};
 pub use threads::{Thread, ThreadNames};
 pub use value::{Measure, Mode, ValueType};

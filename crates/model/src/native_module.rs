@@ -43,6 +43,13 @@ impl NativeModule {
         (start < end && !path.is_empty()).then(|| Self { build_id, start, end, path: path.to_owned() })
     }
 
+    /// Both as one, if they are parts of the same file, which may be mapped apart.
+    pub(crate) fn joined(&self, other: &Self) -> Option<Self> {
+        let is_same = self.build_id == other.build_id && self.path == other.path;
+        let (start, end) = (self.start.min(other.start), self.end.max(other.end));
+        is_same.then(|| Self { start, end, ..self.clone() })
+    }
+
     /// The part of the path by which frames name it.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -29,6 +29,7 @@ impl ReadOptions {
 
 /// The reaction to a damaged input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnDamage {
     /// Stop with an error that states the position. A cut-off end is not damage: it ends the data, with a warning.
     #[default]
@@ -55,7 +56,7 @@ pub enum SampleKind {
 
 impl SampleKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Cpu, Self::OffCpu, Self::Allocation, Self::TaskDump, Self::All];
+    pub const ALL: &'static [Self] = &[Self::Cpu, Self::OffCpu, Self::Allocation, Self::TaskDump, Self::All];
 
     /// The name in options and in the label `source`.
     #[must_use]
@@ -110,8 +111,19 @@ impl Limits {
     }
 }
 
+/// 4 GiB; on machines of 32 bits, all that there is.
+const MEMORY_BYTES: usize = match 4_usize.checked_mul(1 << 30) {
+    Some(bytes) => bytes,
+    None => usize::MAX,
+};
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { payload_bytes: 16 << 20, frame_bytes: 64 << 20, line_bytes: 64 << 20, memory_bytes: 4 << 30 }
+        Self {
+            payload_bytes: 16 << 20,
+            frame_bytes: 64 << 20,
+            line_bytes: 64 << 20,
+            memory_bytes: MEMORY_BYTES,
+        }
     }
 }

@@ -30,6 +30,14 @@ pub struct Sample<'a> {
     pub values: &'a [i64],
 }
 
+impl Sample<'_> {
+    /// One observation of `stack`, about which nothing else is known.
+    #[must_use]
+    pub fn of(stack: Option<StackId>) -> Self {
+        Self { stack, count: 1, ..Self::default() }
+    }
+}
+
 /// The state of a thread at a sample: a set of flags.
 ///
 /// Source: CPython 3.15, `_remote_debugging`, thread status bits of the binary profile.

@@ -1,12 +1,13 @@
 //! The trait for everything that takes a profile, and the outcome of reading one.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_text::Warning;
+use borehole_text::{Warning, WarningKind};
 
 use crate::event::Event;
-use crate::ids::StringId;
+use crate::ids::{StackId, StringId};
 use crate::sample::Sample;
 use crate::segment::Segment;
 use crate::tables::Tables;
@@ -22,11 +23,21 @@ pub struct Context<'a> {
     pub segment: &'a Segment,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// The process of a sample: its own, or else its segment's.
     #[must_use]
     pub fn process(&self, sample: &Sample<'_>) -> Option<i64> {
         sample.process.or(self.segment.process)
+    }
+
+    /// The names of the functions of a stack, from the leaf to the root. Bytes that are not UTF-8 are replaced.
+    pub fn functions_leaf_first(
+        &self,
+        stack: Option<StackId>,
+    ) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
+        let tables = self.tables;
+        let frames = tables.frames_leaf_first(stack);
+        frames.map(|frame| String::from_utf8_lossy(tables.string(tables.function(frame))))
     }
 
     /// The thread of a sample, with its process.
@@ -204,6 +215,7 @@ sink_behind!(Box<S>);
 
 /// The outcome of reading an input. Partial success is a value, not an error that hides what was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Recovery {
     /// Samples delivered; a run counts as its `count`.
     pub samples: u64,
@@ -244,7 +256,7 @@ impl Recovery {
     /// Adds a note about something worth knowing that costs the profile nothing: the input stays clean.
     pub fn note(&mut self, note: Warning) {
         if self.notes.len() < Self::MAX_WARNINGS {
-            self.notes.push(note);
+            self.notes.push(note.of_kind(WarningKind::Note));
         }
     }
 

@@ -39,9 +39,17 @@ pub struct Tables {
     stacks: StackTable,
     labels: LabelTable,
     shapes: ShapeTable,
+    /// The bytes that these tables may hold; `None` for any number.
+    budget_bytes: Option<usize>,
 }
 
 impl Tables {
+    /// Sets the bytes that these tables may hold, with about what is made of their stacks. Whatever is stored after that and takes
+    /// more is an error, whose cause is [`OverBudget`].
+    pub const fn set_budget(&mut self, bytes: usize) {
+        self.budget_bytes = Some(bytes);
+    }
+
     /// The id of `string`, stored if it is new.
     ///
     /// # Errors
@@ -49,7 +57,7 @@ impl Tables {
     pub fn intern_string(&mut self, string: &[u8]) -> Result<StringId, TableFull> {
         let rows = self.strings.len();
         let id = self.strings.intern(string).ok_or(TableFull::of("strings"))?;
-        budget_after(rows, self.strings.len()).map(|()| id)
+        self.budget_after(rows, self.strings.len()).map(|()| id)
     }
 
     /// The id of `frame`, stored if it is new.
@@ -59,7 +67,7 @@ impl Tables {
     pub fn intern_frame(&mut self, frame: &Frame) -> Result<FrameId, TableFull> {
         let rows = self.frames.len();
         let id = self.frames.intern(frame).ok_or(TableFull::of("frames"))?;
-        budget_after(rows, self.frames.len()).map(|()| id)
+        self.budget_after(rows, self.frames.len()).map(|()| id)
     }
 
     /// The id of the stack in which `parent` called `frame`, stored if it is new. Without a parent, `frame` is the
@@ -90,7 +98,28 @@ impl Tables {
         if before == after {
             return Ok(());
         }
-        borehole_memory::check_with(after.saturating_mul(Self::MADE_OF_STACK_BYTES)).map_err(TableFull::from)
+        let made_bytes = after.saturating_mul(Self::MADE_OF_STACK_BYTES);
+        borehole_memory::check_with(made_bytes).and_then(|()| self.check_budget()).map_err(TableFull::from)
+    }
+
+    /// Asks for the memory of the program and of these tables, if one of them has grown from `before` rows to `after`.
+    #[inline]
+    fn budget_after(&self, before: usize, after: usize) -> Result<(), TableFull> {
+        if before == after {
+            return Ok(());
+        }
+        borehole_memory::check().and_then(|()| self.check_budget()).map_err(TableFull::from)
+    }
+
+    #[inline]
+    fn check_budget(&self) -> Result<(), OverBudget> {
+        let Some(budget) = self.budget_bytes else { return Ok(()) };
+        let made_bytes = self.stacks.len().saturating_mul(Self::MADE_OF_STACK_BYTES);
+        if self.held_bytes().saturating_add(made_bytes) <= budget {
+            Ok(())
+        } else {
+            Err(OverBudget { budget })
+        }
     }
 
     /// The bytes that sinks and views hold for each stack, about: their columns and rows beside the tables. Of a program's
@@ -103,6 +132,31 @@ impl Tables {
     pub const fn bytes_of_stacks_since(&self, before: usize) -> usize {
         let new = self.stacks.len().saturating_sub(before);
         new.saturating_mul(StackTable::ROW_BYTES + Self::MADE_OF_STACK_BYTES)
+    }
+
+    /// The stack of functions of which only the names are known, from the root to the leaf; `None` for none.
+    ///
+    /// # Errors
+    /// If a table is full, or the program holds more memory than allowed.
+    pub fn intern_functions_root_first<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Option<StackId>, TableFull> {
+        let mut stack = None;
+        for name in names {
+            let function = self.intern_string(name.as_bytes())?;
+            let frame = self.intern_frame(&Frame::named(function))?;
+            stack = Some(self.intern_stack(stack, frame)?);
+        }
+        Ok(stack)
+    }
+
+    /// The memory of the strings, frames and stacks, in bytes, about.
+    #[must_use]
+    pub const fn held_bytes(&self) -> usize {
+        let rows = self.stacks.len().saturating_mul(StackTable::ROW_BYTES);
+        let frames = self.frames.len().saturating_mul(size_of::<Frame>());
+        self.strings.byte_len().saturating_add(rows).saturating_add(frames)
     }
 
     /// Removes all stacks, whose ids become invalid. Frames stay.
@@ -120,7 +174,7 @@ impl Tables {
     pub fn intern_labels(&mut self, labels: &[Label]) -> Result<LabelsId, TableFull> {
         let rows = self.labels.len();
         let id = self.labels.intern(labels).ok_or(TableFull::of("label sets"))?;
-        budget_after(rows, self.labels.len()).map(|()| id)
+        self.budget_after(rows, self.labels.len()).map(|()| id)
     }
 
     /// Adds `labels` to every set interned from now on, except those whose key the set already has. Returns the
@@ -136,7 +190,7 @@ impl Tables {
     pub fn intern_shape(&mut self, shape: &Shape) -> Result<ShapeId, TableFull> {
         let rows = self.shapes.len();
         let id = self.shapes.intern(shape).ok_or(TableFull::of("shapes of events"))?;
-        budget_after(rows, self.shapes.len()).map(|()| id)
+        self.budget_after(rows, self.shapes.len()).map(|()| id)
     }
 
     /// The id of `string`; `None` if it is not stored.
@@ -229,8 +283,8 @@ impl Tables {
     }
 
     /// All event types, in order of first appearance.
-    pub fn shape_ids(&self) -> impl Iterator<Item = ShapeId> + use<> {
-        (0..self.shapes.len()).map_while(ShapeId::from_row)
+    pub fn shape_ids(&self) -> impl DoubleEndedIterator<Item = ShapeId> + use<> {
+        (0..self.shapes.len()).filter_map(ShapeId::from_row)
     }
 
     /// The number of distinct event types.
@@ -264,17 +318,17 @@ impl Tables {
     }
 
     /// All label sets, in order of first appearance.
-    pub fn labels_ids(&self) -> impl Iterator<Item = LabelsId> + use<> {
+    pub fn labels_ids(&self) -> impl DoubleEndedIterator<Item = LabelsId> + use<> {
         (0..self.labels.len()).filter_map(LabelsId::from_row)
     }
 
     /// All strings, in order of first appearance.
-    pub fn string_ids(&self) -> impl Iterator<Item = StringId> + use<> {
-        (0..self.strings.len()).map_while(StringId::from_row)
+    pub fn string_ids(&self) -> impl DoubleEndedIterator<Item = StringId> + use<> {
+        (0..self.strings.len()).filter_map(StringId::from_row)
     }
 
     /// All frames, in order of first appearance.
-    pub fn frame_ids(&self) -> impl Iterator<Item = FrameId> + use<> {
+    pub fn frame_ids(&self) -> impl DoubleEndedIterator<Item = FrameId> + use<> {
         (0..self.frames.len()).filter_map(FrameId::from_row)
     }
 
@@ -315,12 +369,6 @@ impl StringTable {
     const fn byte_len(&self) -> usize {
         self.0.item_count()
     }
-}
-
-/// Asks for the memory of the program, if a table has grown from `before` rows to `after`.
-#[inline]
-fn budget_after(before: usize, after: usize) -> Result<(), TableFull> {
-    if before == after { Ok(()) } else { borehole_memory::check().map_err(TableFull::from) }
 }
 
 /// A table is full: it holds 2³² − 1 distinct rows, or the program more memory than allowed.
@@ -369,5 +417,21 @@ impl From<TableFull> for io::Error {
 impl From<TableFull> for ReadError {
     fn from(full: TableFull) -> Self {
         Self::Sink(full.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_is_named_with_its_limit() {
+        let full = TableFull::of("frames");
+        assert_eq!(full.to_string(), "too many distinct frames: expected at most 4294967295");
+        let error = io::Error::from(full);
+        assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::Other, full.to_string()));
+        assert!(
+            matches!(ReadError::from(full), ReadError::Sink(error) if error.to_string() == full.to_string())
+        );
     }
 }

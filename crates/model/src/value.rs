@@ -82,6 +82,14 @@ impl fmt::Display for ValueType {
     }
 }
 
+/// A text of the form `kind/unit`.
+#[cfg(feature = "serde")]
+impl serde::Serialize for ValueType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// The clock that a sampler follows: it defines what its samples times their period measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -99,7 +107,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 4] = [Self::Wall, Self::Cpu, Self::Gil, Self::Exception];
+    pub const ALL: &'static [Self] = &[Self::Wall, Self::Cpu, Self::Gil, Self::Exception];
 
     /// The name, which is also the kind of its [value type](ValueType::time).
     #[must_use]
@@ -115,7 +123,14 @@ impl Mode {
     /// The mode with a name; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
+        Self::ALL.iter().copied().find(|mode| mode.name() == name)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Mode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -251,6 +251,7 @@ impl Weigher {
 
 /// No profile has the value type that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownValueType {
     /// The name that was asked for.
     pub asked: String,

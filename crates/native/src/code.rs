@@ -4,7 +4,9 @@ use borehole_process::{Error, ForeignProcess, MemoryPiece};
 use framehop::Unwinder as _;
 use framehop::x86_64::UnwinderX86_64;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
+use crate::frame_table::{CallerRule, FrameTable};
 use crate::module::{self, Loaded, SectionBytes, SectionPool};
 
 /// The number of addresses that are remembered.
@@ -41,6 +43,8 @@ pub(crate) struct CodeFacts {
     pub(crate) call: Call,
     /// Whether handlers of signals return here.
     pub(crate) is_signal_return: bool,
+    /// How the tables state the caller.
+    pub(crate) rule: CallerRule,
 }
 
 /// The code of a process.
@@ -49,7 +53,7 @@ pub(crate) struct Code {
     pool: SectionPool,
     facts: HashMap<u64, CodeFacts>,
     /// The content of executable mappings, by their first address.
-    loaded: HashMap<u64, Cover>,
+    loaded: HashMap<u64, (Cover, Option<FrameTable>)>,
     /// Whether an address without a mapping was met since this was last asked.
     pub(crate) met_unknown: bool,
 }
@@ -70,16 +74,16 @@ impl Code {
         if let Some(&known) = self.facts.get(&address) {
             return Ok(known);
         }
-        let cover = self.cover(process, address)?;
+        let (cover, table) = self.cover(process, address)?;
         let mut bytes = [0; BEFORE + BEHIND];
         let start = address.wrapping_sub(BEFORE as u64);
         process.read_pieces(&mut [MemoryPiece { address: start, into: &mut bytes }])?;
         let (before, behind) = bytes.split_at(BEFORE);
-        let facts = CodeFacts {
-            cover,
-            call: call_before(before, address),
-            is_signal_return: behind == SIGNAL_RETURN,
-        };
+        let call = call_before(before, address);
+        // The instruction that is executed, or was: a call may be the last one of its function.
+        let executed = if call == Call::None { address } else { address.wrapping_sub(1) };
+        let rule = table.map_or(CallerRule::Unstated, |table| table.caller_rule(executed));
+        let facts = CodeFacts { cover, call, is_signal_return: behind == SIGNAL_RETURN, rule };
         if cover == Cover::Nothing {
             self.met_unknown = true;
         } else {
@@ -91,24 +95,27 @@ impl Code {
         Ok(facts)
     }
 
-    /// The kind of memory before `address`: a call may be the last instruction of its function.
-    fn cover(&mut self, process: &impl ForeignProcess, address: u64) -> Result<Cover, Error> {
+    /// The kind of memory before `address`, and its unwind information: a call may be the last instruction of its function.
+    fn cover(
+        &mut self,
+        process: &impl ForeignProcess,
+        address: u64,
+    ) -> Result<(Cover, Option<&FrameTable>), Error> {
         let mappings = process.mappings();
         let mapping = mappings.at(address.wrapping_sub(1)).filter(|mapping| mapping.executable);
-        let Some(mapping) = mapping else { return Ok(Cover::Nothing) };
-        if let Some(&known) = self.loaded.get(&mapping.start) {
-            return Ok(known);
-        }
-        let cover = match module::load(process, mapping, &self.pool)? {
-            Loaded::Module(module) => {
-                self.unwinder.add_module(module);
-                Cover::Module
-            }
-            Loaded::Bare => Cover::Bare,
-            Loaded::Made => Cover::Made,
+        let Some(mapping) = mapping else { return Ok((Cover::Nothing, None)) };
+        let loaded = match self.loaded.entry(mapping.start) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(match module::load(process, mapping, &self.pool)? {
+                Loaded::Module(module, table) => {
+                    self.unwinder.add_module(module);
+                    (Cover::Module, Some(table))
+                }
+                Loaded::Bare => (Cover::Bare, None),
+                Loaded::Made => (Cover::Made, None),
+            }),
         };
-        self.loaded.insert(mapping.start, cover);
-        Ok(cover)
+        Ok((loaded.0, loaded.1.as_ref()))
     }
 }
 

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Unwinds the native stacks of a stopped thread from outside, and joins them to the stacks of an interpreter.
 //!
 //! * [`Unwinder::unwind`] follows the C stack of a thread from its registers to its root.
@@ -11,8 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod frame_table;
 mod join;
 mod module;
+mod saved;
 mod stack_copy;
 mod stack_print;
 mod unwind;

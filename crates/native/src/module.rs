@@ -12,6 +12,8 @@ use object::elf::{FileHeader64, PT_GNU_EH_FRAME, PT_LOAD};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
+use crate::frame_table::FrameTable;
+
 /// The bytes from the start of a module in which its headers are expected. Linkers put them right behind each other.
 const HEADER_BYTES: usize = 4096;
 
@@ -57,7 +59,7 @@ struct UnwindPlace {
 /// The content of an executable mapping.
 pub(crate) enum Loaded {
     /// A part of a file with unwind information.
-    Module(Module<SectionBytes>),
+    Module(Module<SectionBytes>, FrameTable),
     /// A part of a file without such information, as far as can be found.
     Bare,
     /// Code that the program made itself.
@@ -75,11 +77,11 @@ pub(crate) fn load(
     if !header.starts_with(&elf::ELFMAG) {
         return Ok(Loaded::Made);
     }
-    let module = match unwind_place(&header, first.start) {
+    let found = match unwind_place(&header, first.start) {
         Some(place) => load_sections(process, mapping, &place, pool)?,
         None => load_plain(process, mapping, pool)?,
     };
-    Ok(module.map_or(Loaded::Bare, Loaded::Module))
+    Ok(found.map_or(Loaded::Bare, |(module, table)| Loaded::Module(module, table)))
 }
 
 /// The module of a file without an index, such as a program that was linked statically. Only the sections of the file say where its
@@ -88,19 +90,21 @@ fn load_plain(
     process: &impl ForeignProcess,
     mapping: &MemoryMapping,
     pool: &SectionPool,
-) -> Result<Option<Module<SectionBytes>>, Error> {
+) -> Result<Option<(Module<SectionBytes>, FrameTable)>, Error> {
     let section = process.symbols(mapping).ok().and_then(|symbols| symbols.find(".eh_frame"));
     let Some(section) = section.filter(|section| section.size > 0) else { return Ok(None) };
     let frames = section.address..section.address.saturating_add(section.size);
     let Some(bytes) = read_section(process, 0, &frames)? else { return Ok(None) };
+    let bytes = pool.intern(bytes);
+    let table = FrameTable::plain((bytes.clone(), frames.start));
     // Its addresses are relative to itself, so that those of the process serve as those of the file.
     let sections = ExplicitModuleSectionInfo {
         base_svma: mapping.start,
         eh_frame_svma: Some(frames),
-        eh_frame: Some(pool.intern(bytes)),
+        eh_frame: Some(bytes),
         ..ExplicitModuleSectionInfo::default()
     };
-    Ok(Some(Module::new(String::new(), mapping.start..mapping.end, mapping.start, sections)))
+    Ok(Some((Module::new(String::new(), mapping.start..mapping.end, mapping.start, sections), table)))
 }
 
 fn load_sections(
@@ -108,23 +112,26 @@ fn load_sections(
     mapping: &MemoryMapping,
     place: &UnwindPlace,
     pool: &SectionPool,
-) -> Result<Option<Module<SectionBytes>>, Error> {
+) -> Result<Option<(Module<SectionBytes>, FrameTable)>, Error> {
     let UnwindPlace { bias, ref index, segment_end } = *place;
     let Some(index_bytes) = read_section(memory, bias, index)? else { return Ok(None) };
     let Some(frames_start) = frames_start(&index_bytes, index.start) else { return Ok(None) };
     let frames = frames_start..segment_end;
     let Some(frames_bytes) = read_section(memory, bias, &frames)? else { return Ok(None) };
     let frames = frames_start..frames_start + frames_bytes.len() as u64;
+    let (frames_bytes, index_bytes) = (pool.intern(frames_bytes), pool.intern(index_bytes));
+    let index_part = (index_bytes.clone(), index.start);
+    let table = FrameTable::indexed(bias, index_part, (frames_bytes.clone(), frames_start));
     let sections = ExplicitModuleSectionInfo {
         base_svma: 0,
         eh_frame_svma: Some(frames),
-        eh_frame: Some(pool.intern(frames_bytes)),
+        eh_frame: Some(frames_bytes),
         eh_frame_hdr_svma: Some(index.clone()),
-        eh_frame_hdr: Some(pool.intern(index_bytes)),
+        eh_frame_hdr: Some(index_bytes),
         ..ExplicitModuleSectionInfo::default()
     };
     // The name is of no use to the unwinder.
-    Ok(Some(Module::new(String::new(), mapping.start..mapping.end, bias, sections)))
+    Ok(Some((Module::new(String::new(), mapping.start..mapping.end, bias, sections), table)))
 }
 
 /// The mapping with the ELF header of the file that `mapping` shows a part of: the nearest below it.

@@ -5,8 +5,10 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, Unwinder as _};
 
 use crate::code::{Call, Code, CodeFacts, Cover};
+use crate::frame_table::CallerRule;
 use crate::join::EntryFunction;
 use crate::module::SectionPool;
+use crate::saved::{Place, SavedCaller};
 use crate::stack_copy::StackCopy;
 use crate::stack_print::StackPrint;
 
@@ -62,7 +64,8 @@ pub struct NativeStack {
     pub frames: Vec<NativeAddress>,
     /// Where they end.
     pub end: StackEnd,
-    /// The number of callers of made code that were found by a search of the stack, which the frames up to the root confirmed.
+    /// The number of callers that were found by a search of the stack, which the frames up to the root confirmed: of made code, and of
+    /// functions that the tables of their file leave out.
     pub searched: u64,
 }
 
@@ -200,6 +203,9 @@ impl Unwinder {
                 Cover::Nothing => {
                     self.returning(process, step, 0)?.map_or(Stepped::Ended(StackEnd::Corrupted), Stepped::To)
                 }
+                Cover::Module if facts.rule == CallerRule::Unstated && !step.address.is_return_address() => {
+                    self.leave_unstated(process, step, facts, stack)?
+                }
                 Cover::Module | Cover::Bare => self.step(process, step, facts)?,
             };
             match next {
@@ -217,6 +223,9 @@ impl Unwinder {
         step: Step,
         facts: CodeFacts,
     ) -> Result<Stepped, Error> {
+        if let CallerRule::Saved(saved) = facts.rule {
+            return self.leave_aligned(process, step, saved);
+        }
         let Self { code, cache, copy, .. } = self;
         let mut registers = step.registers;
         let mut read = |address| copy.u64_at(process, address).ok_or(());
@@ -237,6 +246,32 @@ impl Unwinder {
             }
             Err(_) => ended(lost),
         }
+    }
+
+    /// The caller of a function that has aligned its own stack.
+    fn leave_aligned(
+        &mut self,
+        process: &impl ForeignProcess,
+        step: Step,
+        saved: SavedCaller,
+    ) -> Result<Stepped, Error> {
+        let Step { registers, .. } = step;
+        let mut read = |place| {
+            let address = match place {
+                Place::Stack(offset) => registers.sp().wrapping_add_signed(offset),
+                Place::Frame(offset) => registers.bp().wrapping_add_signed(offset),
+            };
+            self.copy.u64_at(process, address)
+        };
+        let sp = read(saved.stack_pointer).filter(|&sp| sp > registers.sp());
+        let bp = saved.frame_pointer.map_or(Some(registers.bp()), &mut read);
+        let (Some(sp), Some(bp)) = (sp, bp) else { return Ok(Stepped::Ended(StackEnd::Corrupted)) };
+        let caller = self.copy.u64_at(process, sp.wrapping_sub(8)).unwrap_or(0);
+        let is_code = self.code.at(process, caller)?.cover != Cover::Nothing;
+        let address = FrameAddress::from_return_address(caller).filter(|_| is_code);
+        let registers = UnwindRegsX86_64::new(caller, sp, bp);
+        Ok(address
+            .map_or(Stepped::Ended(StackEnd::Corrupted), |address| Stepped::To(Step { address, registers })))
     }
 
     /// The code that a signal interrupted, from the end of its handler. The kernel has put its registers on the stack, and the handler
@@ -265,14 +300,43 @@ impl Unwinder {
             }
             return Ok(Stepped::To(next));
         }
+        let found = self.search(process, step, stack)?;
+        Ok(found.map_or(Stepped::Ended(StackEnd::NoInformation), Stepped::To))
+    }
+
+    /// The caller of a leaf function that the tables of its file leave out, as assembly written by hand may be: it need not keep a
+    /// frame pointer, and what is in that register need not be one. A frame pointer is believed only where nothing else is found.
+    fn leave_unstated(
+        &mut self,
+        process: &impl ForeignProcess,
+        step: Step,
+        facts: CodeFacts,
+        stack: &mut NativeStack,
+    ) -> Result<Stepped, Error> {
+        if let Some(next) = self.search(process, step, stack)? {
+            return Ok(Stepped::To(next));
+        }
+        Ok(match self.step(process, step, facts)? {
+            Stepped::Ended(_) => Stepped::Ended(StackEnd::Corrupted),
+            next @ Stepped::To(_) => next,
+        })
+    }
+
+    /// The first place on the stack from which the root is reached.
+    fn search(
+        &mut self,
+        process: &impl ForeignProcess,
+        step: Step,
+        stack: &mut NativeStack,
+    ) -> Result<Option<Step>, Error> {
         for word in 0..MOST_SCANNED_WORDS {
             let Some(next) = self.returning(process, step, word)? else { continue };
             if self.reaches_root(process, next)? {
                 stack.searched += 1;
-                return Ok(Stepped::To(next));
+                return Ok(Some(next));
             }
         }
-        Ok(Stepped::Ended(StackEnd::NoInformation))
+        Ok(None)
     }
 
     /// The state of the caller if its address is this many words above the stack pointer; `None` if no code with unwind

@@ -28,6 +28,7 @@ pub struct FatalError<'f> {
 
 /// The innermost call of user code at the time of the failure. If the stack was restarted: the innermost one on its first page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FailedCall {
     /// The address of its frame, which leads to its callers.
     pub frame: u64,

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Reads the stacks and the heap of a PHP process from outside.
 //!
 //! * [`Php::attach`] finds PHP in a process, detects its release from the loaded modules, and checks that the structures in

@@ -63,6 +63,7 @@ impl fmt::Display for PhpRelease {
 
 /// The threading model that PHP was built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ThreadModel {
     /// One request at a time, with the state in global variables (NTS).
     One,

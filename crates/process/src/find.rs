@@ -9,6 +9,7 @@ use crate::{files, guard};
 
 /// A process in the list of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedProcess {
     /// The process number.
     pub id: i32,

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Reads other processes: their memory, mappings, threads and symbols.
 //!
 //! Code that walks the structures of an interpreter uses only [`ForeignMemory`] and [`ForeignProcess`], so that the same code
@@ -56,7 +58,7 @@ pub use maps::{Mappings, MemoryMapping};
 pub use memory::{ForeignMemory, ForeignProcess, MemoryPiece};
 pub use numbers::{mapped, moved, read_some, u32_at, u64_at};
 pub use open::{open_below, open_regular};
-pub use perf_events::{KernelCode, PerfEvents};
+pub use perf_events::{KernelCode, PerfEvents, PerfTrigger};
 pub use perf_record::{PerfRecord, PerfSample};
 pub use prefault::{page_start, prefaulted};
 pub use registers::Registers;

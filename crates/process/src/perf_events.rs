@@ -12,7 +12,8 @@ use perf_event2::{Builder, Clock, Counter, SampleFlag, Sampler};
 
 use crate::error::{Error, ErrorKind};
 use crate::perf_record::{
-    LOST, LOST_SAMPLES, MMAP2, PerfRecord, REGISTERS, SAMPLE, parse_lost, parse_sample,
+    LOST, LOST_SAMPLES, MMAP2, PerfRecord, REGISTERS, SAMPLE, SWITCH, SWITCH_OUT, parse_lost, parse_sample,
+    parse_switch,
 };
 
 /// The most events that are opened for a process: one for each of its threads on each CPU. Other threads are sampled from the
@@ -30,15 +31,25 @@ const BUFFER_BYTES: [usize; 3] = [4 << 20, 512 << 10, 128 << 10];
 /// Source: Linux 6.1, `kernel/events/core.c`, `perf_copy_attr`.
 const MOST_STACK_BYTES: u32 = 0xfff8;
 
-/// The events of all threads of a process, one buffer for each CPU. A sample is due after each period of CPU time. Threads that
-/// start later are sampled too, other processes are not.
+/// When the kernel takes a sample of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PerfTrigger {
+    /// After each period of its CPU time, in nanoseconds.
+    CpuTime(u64),
+    /// When it leaves a CPU. It is said when it is back, too. The kernel does that, so it must be allowed to sample the kernel.
+    LeavesCpu,
+}
+
+/// The events of all threads of a process, one buffer for each CPU. Threads that start later are sampled too, other processes are
+/// not.
 pub struct PerfEvents {
     process: i32,
     buffers: Vec<Sampler>,
     /// The events that write into the buffers of others.
     others: Vec<Counter>,
     stack_bytes: u32,
-    period_ns: u64,
+    trigger: PerfTrigger,
     kernel: KernelCode,
 }
 
@@ -56,7 +67,12 @@ impl PerfEvents {
     ///
     /// # Errors
     /// If the system does not allow it, or has not enough of something. The error says what, and what would help.
-    pub fn open(process: i32, threads: &[i32], period_ns: u64, stack_bytes: u32) -> Result<Self, Error> {
+    pub fn open(
+        process: i32,
+        threads: &[i32],
+        trigger: PerfTrigger,
+        stack_bytes: u32,
+    ) -> Result<Self, Error> {
         if cfg!(not(target_arch = "x86_64")) {
             let what = "unsupported perf events: expected a machine of the kind x86-64";
             return Err(Error::new(ErrorKind::Unsupported, what));
@@ -73,11 +89,13 @@ impl PerfEvents {
         let opened = |kernel| {
             let stack_bytes = stack_bytes.min(MOST_STACK_BYTES);
             let mut events =
-                Self { process, buffers: Vec::new(), others: Vec::new(), stack_bytes, period_ns, kernel };
+                Self { process, buffers: Vec::new(), others: Vec::new(), stack_bytes, trigger, kernel };
             cpus.iter().try_for_each(|&cpu| events.open_cpu(cpu, threads)).map(|()| events)
         };
         let opened = opened(KernelCode::Sampled).or_else(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => opened(KernelCode::LeftOut),
+            io::ErrorKind::PermissionDenied if trigger != PerfTrigger::LeavesCpu => {
+                opened(KernelCode::LeftOut)
+            }
             _ => Err(error),
         });
         opened.map_err(|error| refused(process, &error))
@@ -117,7 +135,11 @@ impl PerfEvents {
     }
 
     fn open_thread(&self, cpu: usize, thread: i32) -> io::Result<Counter> {
-        let mut builder = Builder::new(Software::CPU_CLOCK);
+        let event = match self.trigger {
+            PerfTrigger::CpuTime(_) => Software::CPU_CLOCK,
+            PerfTrigger::LeavesCpu => Software::CONTEXT_SWITCHES,
+        };
+        let mut builder = Builder::new(event);
         builder
             .observe_pid(thread)
             .one_cpu(cpu)
@@ -127,12 +149,15 @@ impl PerfEvents {
             .mmap2(true)
             .exclude_kernel(self.kernel == KernelCode::LeftOut)
             .exclude_callchain_user(true)
-            .sample_period(self.period_ns)
             .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
             .sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER)
             .sample_regs_user(REGISTERS)
             .sample_stack_user(self.stack_bytes)
             .clockid(Clock::MONOTONIC);
+        match self.trigger {
+            PerfTrigger::CpuTime(period_ns) => builder.sample_period(period_ns),
+            PerfTrigger::LeavesCpu => builder.sample_period(1).context_switch(true).sample_id_all(true),
+        };
         builder.build()
     }
 
@@ -150,6 +175,12 @@ impl PerfEvents {
                     LOST => take(PerfRecord::Lost(parse_lost(&bytes[8.min(bytes.len())..]))),
                     LOST_SAMPLES => take(PerfRecord::Lost(parse_lost(&bytes))),
                     MMAP2 => take(PerfRecord::Mapped),
+                    SWITCH if record.misc() & SWITCH_OUT == 0 => {
+                        let back = parse_switch(&bytes).filter(|back| back.0 == self.process);
+                        if let Some((_, thread, time_ns)) = back {
+                            take(PerfRecord::Back { thread, time_ns });
+                        }
+                    }
                     _ => {}
                 }
             }

@@ -8,6 +8,12 @@ pub(crate) const LOST: u32 = 2;
 pub(crate) const SAMPLE: u32 = 9;
 pub(crate) const MMAP2: u32 = 10;
 pub(crate) const LOST_SAMPLES: u32 = 13;
+pub(crate) const SWITCH: u32 = 14;
+
+/// The bit of `misc` that says that a thread leaves a CPU; without it, it is back.
+///
+/// Source: Linux 6.1, `PERF_RECORD_MISC_SWITCH_OUT`.
+pub(crate) const SWITCH_OUT: u16 = 1 << 13;
 
 /// The registers that are sampled: `rbp`, `rsp` and `rip`, in this order.
 ///
@@ -33,6 +39,13 @@ pub enum PerfRecord<'a> {
     Lost(u64),
     /// Code was mapped.
     Mapped,
+    /// A thread runs on a CPU again.
+    Back {
+        /// The thread.
+        thread: i32,
+        /// The time, on the clock `CLOCK_MONOTONIC`.
+        time_ns: u64,
+    },
 }
 
 /// A sample of a thread.
@@ -98,6 +111,12 @@ pub(crate) fn parse_sample(bytes: &[u8]) -> Option<PerfSample<'_>> {
         }
     };
     Some(PerfSample { process, thread, time_ns, kernel, registers, stack })
+}
+
+/// Parses a switch, which has the process, the thread and the time only.
+pub(crate) fn parse_switch(bytes: &[u8]) -> Option<(i32, i32, u64)> {
+    let mut fields = RecordFields(bytes);
+    Some((fields.number()?, fields.number()?, fields.u64()?))
 }
 
 /// The number of lost records, which the rest of the record begins with.

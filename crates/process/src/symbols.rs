@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 /// The place of a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ElfSymbol {
     /// The address in the process; for a thread-local symbol, the offset in the file's block of thread-local storage.
     pub address: u64,
@@ -15,6 +16,7 @@ pub struct ElfSymbol {
 
 /// The block that each thread has for a file's thread-local variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadLocalBlock {
     /// The size in bytes.
     pub size: u64,

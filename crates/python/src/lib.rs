@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Reads the stacks of a CPython process from outside.
 //!
 //! * [`Python::attach`] finds CPython in a process, reads its release, and checks that the structures in memory are those of
@@ -37,6 +39,7 @@ mod tasks;
 mod threads;
 mod values;
 mod walker;
+mod watched;
 
 pub use attach::Python;
 pub use error::{Error, ErrorKind};

@@ -9,6 +9,9 @@ const NEAR: u64 = 256;
 /// The number of pieces in one call.
 const PIECES: usize = 512;
 
+/// Two copies of a span are compared by so many bytes, each of which has changed or has not.
+const BLOCK: usize = 128;
+
 /// Memory between two addresses, in which places are.
 #[derive(Clone, Copy, Debug)]
 struct Span {
@@ -17,6 +20,7 @@ struct Span {
     /// Its place in the bytes.
     offset: usize,
     is_read: bool,
+    was_read: bool,
 }
 
 impl Span {
@@ -25,12 +29,13 @@ impl Span {
     }
 }
 
-/// A copy of the memory at some places.
+/// A copy of the memory at some places, and the copy before it.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySpans {
     /// In order of their addresses.
     spans: Vec<Span>,
     bytes: Vec<u8>,
+    before: Vec<u8>,
 }
 
 impl MemorySpans {
@@ -48,17 +53,21 @@ impl MemorySpans {
                     offset += last.len();
                 }
                 _ => {
-                    spans.push(Span { start, end, offset, is_read: false });
+                    spans.push(Span { start, end, offset, is_read: false, was_read: false });
                     offset += spans.last().map_or(0, Span::len);
                 }
             }
         }
-        Self { spans, bytes: vec![0; offset] }
+        Self { spans, bytes: vec![0; offset], before: vec![0; offset] }
     }
 
     /// Reads everything again, but what cannot be read.
     pub(crate) fn read(&mut self, memory: &impl ForeignMemory) -> Result<(), Error> {
-        let Self { spans, bytes } = self;
+        let Self { spans, bytes, before } = self;
+        std::mem::swap(bytes, before);
+        for span in &mut *spans {
+            span.was_read = std::mem::take(&mut span.is_read);
+        }
         let mut rest = spans.as_mut_slice();
         while !rest.is_empty() {
             let count = rest.len().min(PIECES);
@@ -84,9 +93,16 @@ impl MemorySpans {
         Ok(())
     }
 
-    /// Whether a place is in a span.
-    pub(crate) fn covers(&self, address: u64, length: usize) -> bool {
-        self.find(address, length).is_some()
+    /// The stretches of addresses, in their order, that the last two copies do not agree on.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.spans.iter().flat_map(|span| {
+            let place = span.offset..span.offset + span.len();
+            let is_known = span.is_read && span.was_read;
+            let blocks = self.bytes[place.clone()].chunks(BLOCK).zip(self.before[place].chunks(BLOCK));
+            let starts = (span.start..).step_by(BLOCK);
+            let changed = starts.zip(blocks).filter(move |(_, (now, before))| !is_known || now != before);
+            changed.map(|(start, (now, _))| (start, start + now.len() as u64))
+        })
     }
 
     /// The bytes of a place; `None` if it is in no span, or could not be read.
@@ -136,8 +152,36 @@ mod tests {
         spans.read(&Gap(0x9000)).unwrap();
         assert_eq!(spans.bytes(0x1080, 3), Some(&[0x80, 0x81, 0x82][..]));
         assert_eq!(spans.bytes(0x20000, 8).map(|bytes| bytes[7]), Some(7));
-        assert!(spans.covers(0x9000, 8) && spans.bytes(0x9000, 8).is_none());
-        assert!(!spans.covers(0x9000, 9) && !spans.covers(0xfff, 2) && !spans.covers(u64::MAX, 2));
+        for (address, length) in [(0x9000, 8), (0x20000, 9), (0xfff, 2), (u64::MAX, 2)] {
+            assert!(spans.bytes(address, length).is_none(), "{address:x}");
+        }
+    }
+
+    /// Memory whose bytes are all this number from one address on, and 0 before.
+    struct From(u64, u8);
+
+    impl ForeignMemory for From {
+        fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<usize, Error> {
+            for piece in &mut *pieces {
+                for (byte, address) in piece.into.iter_mut().zip(piece.address..) {
+                    *byte = if address < self.0 { 0 } else { self.1 };
+                }
+            }
+            Ok(pieces.iter().map(|piece| piece.into.len()).sum())
+        }
+    }
+
+    #[test]
+    fn changes_are_told_by_blocks() {
+        let mut spans = MemorySpans::over([(0x1000, 300), (0x9000, 8)].into_iter());
+        spans.read(&From(0x9000, 1)).unwrap();
+        assert_eq!(spans.changes().count(), 4, "there is no copy before the first one");
+        spans.read(&From(0x9000, 1)).unwrap();
+        assert_eq!(spans.changes().count(), 0);
+        spans.read(&From(0x1080, 1)).unwrap();
+        assert_eq!(spans.changes().collect::<Vec<_>>(), [(0x1080, 0x1100), (0x1100, 0x112c)]);
+        spans.read(&Gap(0x9000)).unwrap();
+        assert!(spans.changes().any(|change| change == (0x9000, 0x9008)), "it is gone");
     }
 
     #[test]

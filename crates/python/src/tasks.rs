@@ -16,9 +16,9 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::noted::{NotedReads, NotingMemory};
 use crate::objects::{integer, read_text};
-use crate::spans::MemorySpans;
 use crate::task_layout::{AwaitedLinks, TaskLayout, TaskLinks};
 use crate::threads::PythonThread;
+use crate::watched::WatchedPlaces;
 
 /// The tasks that are read anew at one point in time. Each takes some microseconds.
 pub(crate) const MOST_READ: usize = 1 << 9;
@@ -35,8 +35,11 @@ const MOST_FUTURES: usize = 64;
 /// The points in time until the sets of tasks are searched for again.
 const SEARCH_PAUSE: u64 = 64;
 
+/// The tasks that may be unlisted until all are listed anew.
+const MOST_UNWATCHED: usize = 1 << 7;
+
 /// The points in time until memory of tasks that are no more is left out.
-const OLDEST_SPANS: u64 = 64;
+const OLDEST_WATCH: u64 = 64;
 
 /// The name of a task that nobody has named begins so, and ends in a number.
 const UNNAMED: &[u8] = b"Task-";
@@ -51,12 +54,24 @@ pub enum TaskNames {
     All,
 }
 
+/// How it is told whether a task has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// By comparing what was noted with the copies, which may not have all of it.
+    Unlisted,
+    /// So too, but its places are listed under its name.
+    Listed,
+    /// By comparing the copies alone: the last one had what was noted.
+    Copied,
+}
+
 /// A task as it was read.
 #[derive(Debug)]
 pub(crate) struct KnownTask {
     noted: NotedReads,
     /// The point in time at which it was equal to what was noted.
     checked: u64,
+    watch: Watch,
     /// The address of the frame of its coroutine.
     pub(crate) coroutine_frame: u64,
     /// The frames in which it waits, the innermost first.
@@ -120,9 +135,9 @@ pub(crate) struct TaskIndex {
     /// Whether tasks were left out at the last point in time.
     pub(crate) is_cut: bool,
     /// The memory of all tasks that were read.
-    spans: MemorySpans,
-    /// Whether a task has memory elsewhere.
-    are_spans_old: bool,
+    watched: WatchedPlaces,
+    /// The tasks whose places are not listed there.
+    unlisted: usize,
 }
 
 impl TaskIndex {
@@ -141,8 +156,8 @@ impl TaskIndex {
             now: 0,
             budget: 0,
             is_cut: false,
-            spans: MemorySpans::default(),
-            are_spans_old: false,
+            watched: WatchedPlaces::default(),
+            unlisted: 0,
         }
     }
 
@@ -196,14 +211,27 @@ impl TaskIndex {
 
     /// Compares all known tasks with the memory now.
     fn compare(&mut self, memory: &impl ForeignMemory) -> Result<(), Error> {
-        let Self { known, spans, are_spans_old, now, .. } = self;
-        if std::mem::take(are_spans_old) || now.is_multiple_of(OLDEST_SPANS) {
-            let whole = known.values().filter(|task| task.noted.is_whole());
-            *spans = MemorySpans::over(whole.flat_map(|task| task.noted.places()));
+        let Self { known, watched, unlisted, now, .. } = self;
+        if *unlisted > MOST_UNWATCHED || now.is_multiple_of(OLDEST_WATCH) {
+            let whole = known.iter().filter(|(_, task)| task.noted.is_whole());
+            *watched = WatchedPlaces::of(whole.map(|(&address, task)| (address, &task.noted)));
+            known.values_mut().for_each(|task| task.watch = Watch::Listed);
         }
-        spans.read(memory)?;
-        for task in known.values_mut().filter(|task| task.noted.is_whole() && task.noted.is_still(spans)) {
-            task.checked = *now;
+        let changed = watched.look(memory)?;
+        *unlisted = 0;
+        for (address, task) in known.iter_mut().filter(|(_, task)| task.noted.is_whole()) {
+            let is_still = match task.watch {
+                Watch::Copied => !changed.contains(address),
+                Watch::Listed | Watch::Unlisted => task.noted.is_still(watched.copies()),
+            };
+            match task.watch {
+                Watch::Unlisted => *unlisted += 1,
+                _ if is_still => task.watch = Watch::Copied,
+                _ => task.watch = Watch::Listed,
+            }
+            if is_still {
+                task.checked = *now;
+            }
         }
         Ok(())
     }
@@ -373,11 +401,21 @@ impl TaskIndex {
                 self.known.remove(&address);
                 return Ok(None);
             };
-            self.are_spans_old |=
-                !task.noted.places().all(|(start, length)| self.spans.covers(start, length));
-            self.known.insert(address, task);
+            self.note(address, task);
         }
         Ok(self.known.get_mut(&address))
+    }
+
+    /// Notes a task that was just read. Its places stay listed if they are those of before.
+    fn note(&mut self, address: u64, mut task: KnownTask) {
+        let before = self.known.remove(&address);
+        let is_listed = |before: &KnownTask| before.watch != Watch::Unlisted;
+        if before.filter(is_listed).is_some_and(|before| before.noted.places().eq(task.noted.places())) {
+            task.watch = Watch::Listed;
+        } else {
+            self.unlisted += 1;
+        }
+        self.known.insert(address, task);
     }
 
     fn read(
@@ -412,6 +450,7 @@ impl TaskIndex {
         Ok(Some(KnownTask {
             noted: noting.into_noted(),
             checked: self.now,
+            watch: Watch::Unlisted,
             coroutine_frame,
             frames,
             marker,

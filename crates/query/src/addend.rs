@@ -23,6 +23,8 @@ pub struct Addend {
     /// Its units in `measures`.
     units: Vec<String>,
     others: Vec<ValueType>,
+    /// The time of the first of its numbers, in microseconds since 1970 (UTC), as far as files list it.
+    first_us: Option<i64>,
 }
 
 impl Default for Addend {
@@ -33,6 +35,7 @@ impl Default for Addend {
             has_other_modes: false,
             units: Vec::new(),
             others: Vec::new(),
+            first_us: None,
         }
     }
 }
@@ -42,9 +45,11 @@ impl Addend {
     /// default.
     pub(crate) fn of_sides(sides: Vec<Vec<ListedNumber>>, asked: Option<&str>) -> Result<Self, Error> {
         let all = ListedNumber::merged(sides.iter().flatten().cloned());
-        let addend = addend_of(kinds_of(all), asked)?;
+        let addend = addend_of(kinds_of(all.clone()), asked)?;
         check_sides(&addend, sides.into_iter().map(kinds_of))?;
-        Ok(addend)
+        let own = all.iter().filter(|number| addend.is_of(&NumberKind::of(number)));
+        let first_us = own.map(|number| number.first_us).min().filter(|&first_us| first_us < i64::MAX);
+        Ok(Self { first_us, ..addend })
     }
 
     /// Its value type. Times are in nanoseconds.
@@ -76,6 +81,11 @@ impl Addend {
         is_time || kind.value_type.shown().0 == self.value_type
     }
 
+    /// When its numbers begin, in nanoseconds since 1970 (UTC), as far as files list that.
+    pub(crate) fn start_unix_ns(&self) -> Option<i64> {
+        self.first_us?.checked_mul(1000)
+    }
+
     /// A segment of samples that have it.
     pub(crate) fn segment(&self) -> Segment {
         let segment = Segment { format: "lake", mode: self.mode.unwrap_or_default(), ..Segment::default() };
@@ -85,17 +95,17 @@ impl Addend {
         Segment { value_types: vec![self.value_type.clone()], is_uncounted: true, ..segment }
     }
 
-    /// SQL for `stack_id`, `time` and `value` of the rows that match `condition`.
-    pub(crate) fn rows(&self, condition: &str) -> String {
+    /// SQL for `stack_id`, `time` and `value` of the rows that match `condition`, and for more columns of `samples` and `measures`.
+    pub(crate) fn rows(&self, condition: &str, more: &str) -> String {
         let of_mode = |mode: Mode| format!(" AND coalesce(mode, 'wall') = '{}'", mode.name());
         let of_mode = self.mode.filter(|_| self.has_other_modes).map_or_else(String::new, of_mode);
         if self.value_type.is_samples() {
-            return format!("SELECT stack_id, time, value FROM samples WHERE {condition}{of_mode}");
+            return format!("SELECT stack_id, time, value{more} FROM samples WHERE {condition}{of_mode}");
         }
         let mut all = Vec::new();
         if self.mode.is_some() {
             all.push(format!(
-                "SELECT stack_id, time, CAST({TIME_NS} AS {WIDE}) AS value FROM samples \
+                "SELECT stack_id, time, CAST({TIME_NS} AS {WIDE}) AS value{more} FROM samples \
                  WHERE {condition}{of_mode} AND {TIME_NS} > 0"
             ));
         }
@@ -104,7 +114,7 @@ impl Addend {
             let factor = nanoseconds_per(unit).unwrap_or(1);
             let unit = text(unit);
             format!(
-                "SELECT stack_id, time, CAST(CAST(value AS {WIDE}) * {factor} AS {WIDE}) AS value \
+                "SELECT stack_id, time, CAST(CAST(value AS {WIDE}) * {factor} AS {WIDE}) AS value{more} \
                  FROM measures WHERE {condition} AND kind = {kind} AND unit = {unit}"
             )
         }));
@@ -207,7 +217,7 @@ fn addend_of(mut kinds: Vec<NumberKind>, asked: Option<&str>) -> Result<Addend, 
         !is_their_time && (!shown.is_samples() || has_other_modes)
     };
     let others = weigher.kinds().iter().filter(is_other).cloned().collect();
-    Ok(Addend { value_type, mode, has_other_modes, units, others })
+    Ok(Addend { value_type, mode, has_other_modes, units, others, first_us: None })
 }
 
 /// The sampled clock whose times have the value type.
@@ -270,7 +280,7 @@ mod tests {
         assert_eq!([sides(&kinds), sides(&[])], [Ok(()), Ok(())]);
         let error = "different value types: expected wall on both sides, found cpu on the second";
         assert_eq!(sides(&kinds[1..]), Err(error.to_owned()));
-        let rows = addend_of(kinds.to_vec(), Some("cpu")).unwrap().rows("true");
+        let rows = addend_of(kinds.to_vec(), Some("cpu")).unwrap().rows("true", "");
         assert!(rows.contains("= 'cpu'") && !rows.contains("measures"), "{rows}");
     }
 }

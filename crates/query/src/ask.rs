@@ -18,7 +18,7 @@ use crate::{Error, Lake};
 pub struct LakeSession<'l> {
     pub(crate) lake: &'l Lake,
     pub(crate) context: SessionContext,
-    pub(crate) state: LakeState,
+    pub(crate) state: Arc<LakeState>,
     /// The address of the cluster that runs the queries; `None` for this process.
     pub(crate) cluster: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Lake {
     pub(crate) fn session_in(
         &self,
         context: SessionContext,
-        state: LakeState,
+        state: Arc<LakeState>,
     ) -> Result<LakeSession<'_>, Error> {
         for view in VIEWS {
             self.block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;

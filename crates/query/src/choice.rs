@@ -6,6 +6,7 @@ use crate::addend::Addend;
 use crate::ask::LakeSession;
 use crate::error::Error;
 use crate::journal::{DataFile, ListedNumber};
+use crate::keys::SampleSelector;
 use crate::literal::{text, time};
 use crate::tables::LakeTable;
 
@@ -23,8 +24,8 @@ pub struct SampleChoice {
     pub since_us: Option<i64>,
     /// Before this time, in microseconds since 1970 (UTC).
     pub until_us: Option<i64>,
-    /// Only samples with all these labels.
-    pub labels: Vec<(String, String)>,
+    /// Only samples that match all of these.
+    pub selectors: Vec<SampleSelector>,
     /// Only stacks with a function whose name matches this regular expression.
     pub focus: Option<String>,
     /// The numbers to add up.
@@ -42,9 +43,7 @@ impl SampleChoice {
         equal("host", &self.host);
         all.extend(self.since_us.map(|since| format!("time >= {}", time(since))));
         all.extend(self.until_us.map(|until| format!("time < {}", time(until))));
-        let label =
-            |(key, value): &(String, String)| format!("label(labels, {}) = {}", text(key), text(value));
-        all.extend(self.labels.iter().map(label));
+        all.extend(self.selectors.iter().map(SampleSelector::condition));
         all.join(" AND ")
     }
 
@@ -54,10 +53,9 @@ impl SampleChoice {
         let is_in_time = file.span_us.is_none_or(|(first, last)| {
             self.since_us.is_none_or(|since| last >= since) && self.until_us.is_none_or(|until| first < until)
         });
-        let is_listed = |listed: &Vec<String>| {
-            self.labels.iter().all(|(key, value)| listed.contains(&format!("{key}={value}")))
-        };
-        is_of_service && is_in_time && file.labels.as_ref().is_none_or(is_listed)
+        let may_match =
+            |selector: &SampleSelector| selector.may_match(file.service.as_deref(), file.labels.as_deref());
+        is_of_service && is_in_time && self.selectors.iter().all(may_match)
     }
 }
 

@@ -23,6 +23,8 @@ enum ErrorKind {
     Storage,
     /// The storage did not confirm whether the request succeeded.
     Uncertain,
+    /// An object of a state that newer states do not have any more.
+    Vanished,
     Lake,
     Question,
     Added,
@@ -64,6 +66,16 @@ impl Error {
     /// Whether the failed request may have succeeded.
     pub(crate) fn is_uncertain(&self) -> bool {
         self.kind == ErrorKind::Uncertain
+    }
+
+    /// Marks an object that was deleted since the state that names it was read.
+    #[must_use]
+    pub(crate) fn vanished(self) -> Self {
+        Self { kind: ErrorKind::Vanished, ..self }.with_hint("run the command again")
+    }
+
+    pub(crate) fn is_vanished(&self) -> bool {
+        self.kind == ErrorKind::Vanished
     }
 
     /// A failure of the cluster at `address`.
@@ -142,6 +154,8 @@ impl From<DataFusionError> for Error {
         match unknown(root) {
             Some(message) => Self::question(message)
                 .with_hint("run borehole lake query LAKE --schema to list the tables, views and functions"),
+            None if matches!(root, DataFusionError::ResourcesExhausted(_)) => Self::question(restyled(root))
+                .with_hint("narrow the time range or the services, or raise --max-memory"),
             None => Self::question(restyled(root)),
         }
     }
@@ -176,6 +190,9 @@ fn unknown(error: &DataFusionError) -> Option<String> {
 fn restyled(error: &DataFusionError) -> String {
     let message = match error {
         DataFusionError::SQL(error, _) => return restyled_parser(&error.to_string()),
+        DataFusionError::ResourcesExhausted(_) => {
+            return "query too large: it needs more memory than it may hold".to_owned();
+        }
         DataFusionError::NotImplemented(what) => return format!("unsupported: {}", one_line(what)),
         DataFusionError::ArrowError(error, _) => error.to_string(),
         error => error.message().into_owned(),

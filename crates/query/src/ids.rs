@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use borehole_model::{Frame, FrameId, StackId, StringId, Tables};
+use borehole_model::{Frame, FrameId, StackId, StatedModules, StringId, Tables};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray as _, BinaryBuilder};
 use sha2::{Digest as _, Sha256};
+
+use crate::code::FrameCode;
 
 /// The id of a stack: half of the SHA-256 of the id of its callers and of the checksum of its leaf frame.
 pub(crate) type LakeStackId = [u8; 16];
@@ -14,9 +16,25 @@ pub(crate) type LakeStackId = [u8; 16];
 pub(crate) struct StackIds {
     of_stack: Vec<Option<LakeStackId>>,
     of_frame: Vec<Option<LakeStackId>>,
+    /// The files that native frames are in.
+    modules: Arc<StatedModules>,
+    /// Whether there was a native frame, whose id depends on its file.
+    has_native: bool,
 }
 
 impl StackIds {
+    /// Sets the files that native frames are in from now on, and returns them.
+    pub(crate) fn state(&mut self, modules: &StatedModules) -> Arc<StatedModules> {
+        if *self.modules != *modules {
+            self.modules = Arc::new(modules.clone());
+            if std::mem::take(&mut self.has_native) {
+                self.of_stack.clear();
+                self.of_frame.clear();
+            }
+        }
+        Arc::clone(&self.modules)
+    }
+
     /// Returns the id of a stack of `tables`, which must be the same in all calls.
     pub(crate) fn of(&mut self, stack: StackId, tables: &Tables) -> LakeStackId {
         if let Some(id) = self.known(stack) {
@@ -49,14 +67,19 @@ impl StackIds {
         if self.of_frame.len() <= frame.index() {
             self.of_frame.resize(tables.frame_count().max(frame.index() + 1), None);
         }
-        *self.of_frame[frame.index()].get_or_insert_with(|| checksum(frame, tables))
+        if let Some(known) = self.of_frame[frame.index()] {
+            return known;
+        }
+        self.has_native |= tables.frame(frame).native.is_some();
+        *self.of_frame[frame.index()].insert(checksum(frame, tables, &self.modules))
     }
 }
 
 /// The checksum of all properties of a frame.
-fn checksum(frame: FrameId, tables: &Tables) -> LakeStackId {
-    let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } =
-        tables.frame(frame);
+fn checksum(frame: FrameId, tables: &Tables, modules: &StatedModules) -> LakeStackId {
+    let frame = tables.frame(frame);
+    let code = FrameCode::of(&frame, modules, tables);
+    let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = frame;
     let mut sum = FrameChecksum(Sha256::new(), tables);
     sum.text(Some(function));
     sum.text(file);
@@ -70,6 +93,10 @@ fn checksum(frame: FrameId, tables: &Tables) -> LakeStackId {
     }
     sum.text(native.map(|native| native.module));
     sum.number(native.and_then(|native| native.offset));
+    if let Some(FrameCode { build_id, file_offset, .. }) = code {
+        sum.0.update(build_id);
+        sum.number(file_offset);
+    }
     half(sum.0)
 }
 
@@ -113,6 +140,8 @@ pub(crate) fn at(column: &dyn Array, row: usize) -> Option<LakeStackId> {
 
 #[cfg(test)]
 mod tests {
+    use borehole_model::NativeFrame;
+
     use super::*;
 
     fn tables_of(names: &[&str]) -> (Tables, StackId) {
@@ -149,6 +178,28 @@ mod tests {
         for (row, id) in ids.iter().enumerate() {
             assert!(!ids[row + 1..].contains(id));
         }
+    }
+
+    #[test]
+    fn ids_of_native_code_depend_on_its_build_and_not_on_other_files() {
+        let mut tables = Tables::default();
+        let (function, module) = (tables.intern_string(b"run").unwrap(), tables.intern_string(b"a").unwrap());
+        let native = Some(NativeFrame { module, offset: Some(8) });
+        let frame = tables.intern_frame(&Frame { native, ..Frame::named(function) }).unwrap();
+        let stack = tables.intern_stack(None, frame).unwrap();
+        let mut ids = StackIds::default();
+        let mut id = |files: &[&str]| {
+            let mut modules = StatedModules::default();
+            for file in files {
+                modules.add(file.as_bytes());
+            }
+            ids.state(&modules);
+            ids.of(stack, &tables)
+        };
+        let (unknown, one, other) = (id(&[]), id(&["c0 0-9 /bin/a"]), id(&["c1 0-9 /bin/a"]));
+        assert!(unknown != one && one != other && unknown != other);
+        assert_eq!(id(&["c0 0-9 /bin/a", "d0 0-9 /bin/b"]), one);
+        assert_eq!(id(&["d0 0-9 /bin/b"]), unknown);
     }
 
     #[test]

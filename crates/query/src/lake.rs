@@ -5,27 +5,29 @@ use std::future::Future;
 use std::sync::Arc;
 
 use borehole_text::{cause, shell_word};
-use datafusion::arrow::array::Array;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use hashbrown::HashSet;
 use object_store::local::LocalFileSystem;
 use tokio::runtime::Runtime;
-use tokio::sync::Mutex;
 
-use crate::checksum::input_id;
+use crate::add::Precursor;
+use crate::checksum::{ContentPrefixes, hex, input_sum};
 use crate::error::Error;
 use crate::functions;
-use crate::ids::{self, LakeStackId};
 use crate::journal::{Commit, DataFile, Intent, Journal, LakeState, Operation, now_us};
+use crate::literal::text;
 use crate::place::LakePlace;
-use crate::scan::TableFiles;
-use crate::tables::{LakeTable, STACK_ID};
+use crate::scan::{TableFiles, distinct_stacks};
+use crate::tables::LakeTable;
+use crate::value::LakeValue;
 
 /// Rows per batch where memory is limited: a stack may have thousands of frames.
 const FRUGAL_ROWS: usize = 1024;
+
+/// The memory that questions take by default.
+const QUESTION_BYTES: usize = 1 << 30;
 
 /// A lake: a folder, or a prefix in an object store.
 ///
@@ -35,14 +37,8 @@ pub struct Lake {
     pub(crate) place: LakePlace,
     pub(crate) journal: Journal,
     runtime: Runtime,
-    known: Mutex<KnownStacks>,
-}
-
-/// The stacks of the files read so far; files never change.
-#[derive(Debug, Default)]
-struct KnownStacks {
-    files: HashSet<String>,
-    ids: HashSet<LakeStackId>,
+    /// The memory that a question takes before it spills to disk.
+    question_bytes: usize,
 }
 
 impl Lake {
@@ -53,7 +49,7 @@ impl Lake {
     /// If the lake does not exist ([`Error::is_missing`]), or the storage cannot be read.
     pub fn open(name: &str) -> Result<Self, Error> {
         let lake = Self::at(name)?;
-        lake.state()?;
+        lake.check_tables(&*lake.state()?)?;
         Ok(lake)
     }
 
@@ -67,7 +63,8 @@ impl Lake {
             0 => Ok(Intent::Commit(Commit::new(Operation::Create, now_us()))),
             _ => Ok(Intent::Nothing),
         };
-        lake.block_on(lake.journal.transact(create))?;
+        let state = lake.block_on(lake.journal.transact(create))?;
+        lake.check_tables(&state)?;
         Ok(lake)
     }
 
@@ -78,79 +75,86 @@ impl Lake {
     /// If `name` is not a valid place, the storage cannot be read, or the folder cannot be created or written.
     pub fn check_place(name: &str) -> Result<(), Error> {
         let lake = Self::at(name)?;
-        lake.block_on(lake.journal.state())?;
+        if let Some(state) = lake.block_on(lake.journal.state())? {
+            lake.check_tables(&state)?;
+        }
         if lake.place.is_folder() { check_folder(&lake.place) } else { Ok(()) }
     }
 
-    fn at(name: &str) -> Result<Self, Error> {
-        let place = LakePlace::parse(name)?;
+    /// Sets the memory that a question takes before it spills to disk; the default is 1 GiB.
+    #[must_use]
+    pub fn within(self, question_bytes: usize) -> Self {
+        Self { question_bytes, ..self }
+    }
+
+    pub(crate) fn at(name: &str) -> Result<Self, Error> {
+        Self::at_place(LakePlace::parse(name)?)
+    }
+
+    pub(crate) fn at_place(place: LakePlace) -> Result<Self, Error> {
         let journal = Journal::new(place.clone());
-        Ok(Self { journal, place, runtime: runtime()?, known: Mutex::default() })
+        Ok(Self { journal, place, runtime: runtime()?, question_bytes: QUESTION_BYTES })
     }
 
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }
 
-    pub(crate) fn state(&self) -> Result<LakeState, Error> {
+    pub(crate) fn state(&self) -> Result<Arc<LakeState>, Error> {
         self.block_on(self.newest())
     }
 
-    pub(crate) async fn newest(&self) -> Result<LakeState, Error> {
-        self.journal.state().await?.ok_or_else(|| {
-            let error = Error::missing(format!("{}: no such lake", self.place));
-            error.with_hint(format!(
-                "run borehole lake add {} FILE... to create it",
-                shell_word(&self.place.to_string())
-            ))
-        })
+    pub(crate) async fn newest(&self) -> Result<Arc<LakeState>, Error> {
+        self.journal.state().await?.ok_or_else(|| self.no_lake())
     }
 
-    /// Whether an input with this checksum is in the lake.
+    /// Refuses a state with tables of earlier builds.
+    fn check_tables(&self, state: &LakeState) -> Result<(), Error> {
+        if !state.is_outdated() {
+            return Ok(());
+        }
+        let error = Error::lake(format!("{}: tables of an earlier version", self.place));
+        let place = shell_word(&self.place.to_string());
+        Err(error.with_hint(format!("run borehole lake upgrade {place} once, which rewrites them")))
+    }
+
+    fn no_lake(&self) -> Error {
+        let error = Error::missing(format!("{}: no such lake", self.place));
+        let place = shell_word(&self.place.to_string());
+        error.with_hint(format!("run borehole lake add {place} FILE... to create it"))
+    }
+
+    /// Whether an input with this checksum is in the lake, as far as this handle has read it. A commit looks again.
     ///
     /// # Errors
     /// If the lake cannot be read.
     pub fn holds(&self, sha256: &[u8; 32]) -> Result<bool, Error> {
-        Ok(self.state()?.sources.contains(&input_id(sha256)))
+        let found = self.block_on(self.journal.among(|state| &state.inputs, &[input_sum(sha256)]))?;
+        found.map(|found| !found.is_empty()).ok_or_else(|| self.no_lake())
     }
 
-    /// Those of `ids` that belong to stacks of the lake.
-    pub(crate) async fn known_of(
-        &self,
-        ids: &HashSet<LakeStackId>,
-        state: &LakeState,
-    ) -> Result<HashSet<LakeStackId>, Error> {
-        if ids.is_empty() {
-            return Ok(HashSet::new());
+    /// The inputs in the lake that an input with these beginnings may continue: it does if its first bytes have the checksum.
+    ///
+    /// # Errors
+    /// If the lake cannot be read.
+    pub fn precursors(&self, prefixes: &ContentPrefixes) -> Result<Vec<Precursor>, Error> {
+        let found = self.block_on(self.journal.among(|state| &state.beginnings, &prefixes.sums))?;
+        let found = found.ok_or_else(|| self.no_lake())?;
+        if found.is_empty() {
+            return Ok(Vec::new());
         }
-        let mut known = self.known.lock().await;
-        if known.files.iter().any(|path| !state.files.contains_key(path)) {
-            // A stack may have been removed with its file.
-            *known = KnownStacks::default();
+        let beginnings = found.iter().map(|sum| text(&hex(sum))).collect::<Vec<_>>().join(", ");
+        let session = self.session()?;
+        let mut answer = session.ask(&format!(
+            "SELECT source, bytes, CAST(time AS BIGINT), CAST(until AS BIGINT) FROM sources \
+             WHERE beginning IN ({beginnings}) AND bytes < {} ORDER BY bytes DESC LIMIT {MOST_PRECURSORS}",
+            prefixes.bytes
+        ))?;
+        let mut precursors = Vec::new();
+        while let Some(rows) = answer.next_rows()? {
+            precursors.extend(rows.iter().filter_map(|row| precursor(row)));
         }
-        for file in state.files_of(LakeTable::Stacks) {
-            if !known.files.contains(&file.path) {
-                known.ids.extend(self.read_column(file, STACK_ID, ids::at).await?);
-                known.files.insert(file.path.clone());
-            }
-        }
-        Ok(ids.intersection(&known.ids).copied().collect())
-    }
-
-    /// Reads the values of a column of a file; `value` returns the one in a row.
-    pub(crate) async fn read_column<T>(
-        &self,
-        file: &DataFile,
-        column: &str,
-        value: impl Fn(&dyn Array, usize) -> Option<T>,
-    ) -> Result<Vec<T>, Error> {
-        let part = LakeState { files: [(file.path.clone(), file.clone())].into(), ..LakeState::default() };
-        let context = self.context_of(&part, None)?;
-        let frame = context.sql(&format!("SELECT {column} FROM {}", file.table)).await?;
-        let batches = frame.collect().await?;
-        let rows =
-            batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch.column(0), row)));
-        Ok(rows.filter_map(|(column, row)| value(column, row)).collect())
+        Ok(precursors)
     }
 
     /// Deletes files that no commit names. If that fails, a later compaction deletes them.
@@ -160,21 +164,30 @@ impl Lake {
         }
     }
 
-    /// Creates an engine with the tables of a state. With `memory_bytes`, its queries spill to disk above that.
+    /// Creates an engine with the tables of a state. Its queries spill to disk above `memory_bytes`, or above the memory of
+    /// questions.
     pub(crate) fn context_of(
         &self,
         part: &LakeState,
         memory_bytes: Option<usize>,
     ) -> Result<SessionContext, Error> {
+        self.check_tables(part)?;
+        let context = self.engine(memory_bytes)?;
+        self.register(&context, part)?;
+        Ok(context)
+    }
+
+    /// Creates an engine without tables.
+    pub(crate) fn engine(&self, memory_bytes: Option<usize>) -> Result<SessionContext, Error> {
         let mut runtime = RuntimeEnvBuilder::new();
         let mut config = SessionConfig::new().with_information_schema(true);
-        if let Some(bytes) = memory_bytes {
+        if memory_bytes.is_some() {
             config = config.with_batch_size(FRUGAL_ROWS);
-            runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
         }
+        let bytes = memory_bytes.unwrap_or(self.question_bytes);
+        runtime = runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
         let context = SessionContext::new_with_config_rt(config, runtime.build_arc()?);
         context.register_object_store(self.place.root(), Arc::clone(self.place.store()));
-        self.register(&context, part)?;
         Ok(context)
     }
 
@@ -183,14 +196,52 @@ impl Lake {
         functions::all().into_iter().for_each(|function| context.register_udf(function));
         let stacks = part.files_of(LakeTable::Stacks).map(|file| file.rows).sum();
         for table in LakeTable::ALL {
-            let files = part.files_of(table).cloned().collect();
-            let root = ObjectStoreUrl::parse(self.place.root().as_str())?;
-            let base = self.place.path("").as_ref().to_owned();
-            let table_of_files = TableFiles { table, root, base, files: Arc::new(files), stacks };
-            context.register_table(table.name(), Arc::new(table_of_files))?;
+            let files = match table {
+                LakeTable::Stacks => part.files_of_stacks(),
+                _ => part.files_of(table).cloned().collect(),
+            };
+            let table_of_files = self.table_files(table, files, stacks)?;
+            if table == LakeTable::Stacks && part.repeats_stacks() {
+                let numbered = TableFiles { is_numbered: true, ..table_of_files };
+                context.register_table(table.name(), Arc::new(distinct_stacks(numbered)?))?;
+            } else {
+                context.register_table(table.name(), Arc::new(table_of_files))?;
+            }
         }
         Ok(())
     }
+
+    /// Some files of a table.
+    pub(crate) fn table_files(
+        &self,
+        table: LakeTable,
+        files: Vec<DataFile>,
+        stacks: u64,
+    ) -> Result<TableFiles, Error> {
+        let root = ObjectStoreUrl::parse(self.place.root().as_str())?;
+        let base = self.place.path("").as_ref().to_owned();
+        Ok(TableFiles {
+            table,
+            root,
+            base,
+            files: Arc::new(files),
+            stacks,
+            is_numbered: false,
+            is_earlier: false,
+        })
+    }
+}
+
+/// The most inputs that are looked at because they begin as another one does.
+const MOST_PRECURSORS: usize = 100;
+
+fn precursor(row: &[LakeValue]) -> Option<Precursor> {
+    let [LakeValue::Text(source), numbers @ ..] = row else { return None };
+    let &[LakeValue::Integer(bytes), LakeValue::Integer(first), LakeValue::Integer(last)] = numbers else {
+        return None;
+    };
+    let span_us = (i64::try_from(first).ok()?, i64::try_from(last).ok()?);
+    Some(Precursor { source: source.clone(), bytes: u64::try_from(bytes).ok()?, span_us })
 }
 
 /// Checks that folders can be created in the place, or in the nearest folder above it. It creates one, because permission to

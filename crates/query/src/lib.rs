@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Lakes: the profiles of a fleet in Parquet files, queried in SQL.
 //!
 //! A [`Lake`] is a folder, or a prefix in an object store. An [`Addition`] is a sink: its input appears in the lake all at
@@ -14,17 +16,22 @@ mod checksum;
 mod choice;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod code;
 mod error;
 mod functions;
 mod ids;
 mod journal;
 mod keep;
+mod keys;
+mod labels;
 mod lake;
 mod literal;
 mod page;
 mod place;
 mod profile;
 mod questions;
+mod replay;
+mod row_facts;
 mod scan;
 mod settings;
 mod tables;
@@ -32,17 +39,22 @@ mod time;
 mod value;
 mod views;
 
-pub use add::{AddedInput, Adding, Addition, InputDetails};
+pub use add::{AddedInput, Adding, Addition, CommittedInputs, FinishedInput, InputDetails, Precursor};
 pub use addend::Addend;
 pub use ask::{LakeAnswer, LakeSession};
-pub use checksum::sha256;
+pub use checksum::{ContentPrefixes, content_sums, sha256};
 pub use choice::SampleChoice;
 #[cfg(feature = "cluster")]
 pub use cluster::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
 pub use error::Error;
-pub use keep::{Checked, Cleared, Compacted, LakeFinding, LakeInfo, Retained, TableInfo};
+pub use keep::{
+    AmendMode, Amended, Checked, Cleared, Compacted, LakeFinding, LakeInfo, NamedCode, Relabeling, Retention,
+    RowChoice, Symbolized, TableInfo, UnnamedCode, Upgraded,
+};
+pub use keys::{SampleKey, SampleSelector};
 pub use lake::Lake;
 pub use page::page;
-pub use questions::{diff, stack_with, top, trend};
+pub use questions::{groups, stack_with, top, trend};
+pub use replay::ChosenSpan;
 pub use time::{format_time_us, parse_time_us};
 pub use value::LakeValue;

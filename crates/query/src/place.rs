@@ -1,10 +1,12 @@
 //! The place of a lake: a folder, or a prefix in an object store.
 
+use std::ops::Range;
 use std::path::{Component, Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::{error, fmt, io, iter};
 
 use borehole_text::{cause, shell_word, without_passwords};
+use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -92,6 +94,12 @@ impl LakePlace {
         Path::parse(&whole).unwrap_or_else(|_| Path::from(whole))
     }
 
+    /// The whole path or address of an object, as other programs know it.
+    pub(crate) fn address(&self, relative: &str) -> String {
+        let path = self.path(relative);
+        if self.is_folder() { format!("/{path}") } else { format!("{}{path}", self.root) }
+    }
+
     pub(crate) async fn get(&self, relative: &str) -> Result<Option<Vec<u8>>, Error> {
         let bytes = match self.store.get(&self.path(relative)).await {
             Ok(object) => object.bytes().await,
@@ -99,6 +107,19 @@ impl LakePlace {
             Err(error) => Err(error),
         };
         Ok(Some(bytes.map_err(|error| self.error(relative, &error))?.to_vec()))
+    }
+
+    /// Parts of an object, which may have been deleted meanwhile ([`Error::is_vanished`]).
+    pub(crate) async fn get_ranges(
+        &self,
+        relative: &str,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>, Error> {
+        match self.store.get_ranges(&self.path(relative), ranges).await {
+            Ok(parts) => Ok(parts),
+            Err(error @ object_store::Error::NotFound { .. }) => Err(self.error(relative, &error).vanished()),
+            Err(error) => Err(self.error(relative, &error)),
+        }
     }
 
     /// Creates an object; `false` if one of this name exists.

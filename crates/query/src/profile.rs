@@ -4,6 +4,7 @@ use std::io;
 
 use borehole_model::{
     Context, Frame, NameParts, NativeFrame, ProfileSink, Sample, Segment, StackId, StringId, Tables,
+    ValueType,
 };
 use borehole_text::lossless::unescape;
 use datafusion::arrow::array::{
@@ -17,6 +18,7 @@ use crate::addend::Addend;
 use crate::ask::{LakeAnswer, LakeSession};
 use crate::error::Error;
 use crate::ids::{self, LakeStackId};
+use crate::row_facts::{BatchFacts, FactColumns, SampleFacts};
 use crate::tables::ID_TYPE;
 
 /// The column of an answer's stacks.
@@ -35,6 +37,7 @@ enum AnswerStacks {
 struct ProfileColumns {
     stack: AnswerStacks,
     number: usize,
+    facts: FactColumns,
 }
 
 impl ProfileColumns {
@@ -48,7 +51,8 @@ impl ProfileColumns {
             name == "frames" && matches!(data_type, DataType::List(_)) && !is_names(data_type)
         });
         let ids = find(&|_, data_type| *data_type == ID_TYPE);
-        let folded = find(&|_, data_type| matches!(data_type, DataType::Utf8View | DataType::Utf8));
+        let is_text = |data_type: &DataType| matches!(data_type, DataType::Utf8View | DataType::Utf8);
+        let folded = find(&|name, data_type| is_text(data_type) && !matches!(name, "kind" | "unit"));
         let stack = match (names, ids, folded) {
             (Some(names), ..) => Some(AnswerStacks::Names(names, frames)),
             (None, Some(ids), _) => Some(AnswerStacks::Ids(ids)),
@@ -66,6 +70,7 @@ impl ProfileColumns {
                     "use CAST(... AS BIGINT) to make whole numbers",
                 )
             })?,
+            facts: FactColumns::of(schema),
         })
     }
 }
@@ -75,6 +80,8 @@ struct AnswerProfile<'s> {
     tables: Tables,
     segment: Segment,
     sink: &'s mut dyn ProfileSink,
+    /// Whether the segment was passed on.
+    has_begun: bool,
     /// Whether the sink has enough.
     is_full: bool,
     /// The number of stacks passed on.
@@ -87,8 +94,9 @@ type StackOfRow = dyn Fn(usize, &mut Tables) -> io::Result<Option<StackId>>;
 impl LakeSession<'_> {
     /// Streams an answer into `sink` as samples, and finishes it. Returns the number of stacks passed on.
     ///
-    /// The stack of a row comes from a column of names, ids or folded text; its count is the first whole number. Rows without a
-    /// stack get the empty stack. Rows with a negative number or without one are skipped.
+    /// The stack of a row comes from a column of names, ids or folded text; its count is the first whole number. Columns called
+    /// `time`, `labels`, and `kind` with `unit`, become those of the samples. Rows without a stack get the empty stack. Rows with a
+    /// negative number or without one are skipped.
     ///
     /// # Errors
     /// If the answer has no such columns, the query fails, or the sink fails ([`Error::into_sink_error`]).
@@ -110,14 +118,15 @@ impl LakeSession<'_> {
         let shape = ProfileColumns::of(&answer.schema)?;
         let mut profile = AnswerProfile {
             tables: Tables::default(),
-            segment: addend.segment(),
+            segment: Segment { start_unix_ns: addend.start_unix_ns(), ..addend.segment() },
             sink,
+            has_begun: false,
             is_full: false,
             stacks: 0,
         };
-        let at = Context { tables: &profile.tables, segment: &profile.segment };
-        profile.sink.segment(at).map_err(Error::sink)?;
+        profile.segment.has_times = shape.facts.has_times();
         self.give(answer, shape, &mut profile)?;
+        profile.begin(None)?;
         // A sink that has enough is finished like any other.
         profile.sink.finish(&profile.tables).map_err(Error::sink)?;
         Ok(profile.stacks)
@@ -130,7 +139,7 @@ impl LakeSession<'_> {
         shape: ProfileColumns,
         profile: &mut AnswerProfile<'_>,
     ) -> Result<(), Error> {
-        let mut counts: HashMap<Option<LakeStackId>, u64> = HashMap::new();
+        let mut counts: SumsOfStacks = HashMap::new();
         while !profile.is_full
             && let Some(batch) = answer.next_batch()?
         {
@@ -138,10 +147,13 @@ impl LakeSession<'_> {
             let numbers = cast_to(batch.column(shape.number), &DataType::UInt64)?;
             let numbers = numbers.as_primitive::<UInt64Type>();
             let count = |row: usize| if numbers.is_null(row) { 0 } else { numbers.value(row) };
+            let facts = shape.facts.read(&batch)?;
             let stack: Box<StackOfRow> = match shape.stack {
                 AnswerStacks::Ids(column) => {
                     for row in 0..batch.num_rows() {
-                        let sum = counts.entry(ids::at(batch.column(column), row)).or_default();
+                        profile.measure(facts.value_type(row))?;
+                        let of_row = profile.facts(&facts, row)?;
+                        let sum = counts.entry((ids::at(batch.column(column), row), of_row)).or_default();
                         *sum = sum.saturating_add(count(row));
                     }
                     continue;
@@ -157,31 +169,39 @@ impl LakeSession<'_> {
                 }
             };
             for row in 0..batch.num_rows() {
-                profile.sample(|tables| stack(row, tables), count(row))?;
+                profile.measure(facts.value_type(row))?;
+                let of_row = profile.facts(&facts, row)?;
+                profile.sample(|tables| stack(row, tables), [(of_row, count(row))])?;
             }
         }
         if counts.is_empty() { Ok(()) } else { self.resolve(counts, profile) }
     }
 
     /// Passes on samples of stacks given by id.
-    fn resolve(
-        &self,
-        mut counts: HashMap<Option<LakeStackId>, u64>,
-        profile: &mut AnswerProfile<'_>,
-    ) -> Result<(), Error> {
+    fn resolve(&self, counts: SumsOfStacks, profile: &mut AnswerProfile<'_>) -> Result<(), Error> {
+        let mut sums: Vec<_> = counts.into_iter().collect();
+        sums.sort_unstable();
+        let of = |id: Option<LakeStackId>, sums: &[((Option<LakeStackId>, SampleFacts), u64)]| {
+            let from = sums.partition_point(|&((other, _), _)| other < id);
+            from..from + sums[from..].partition_point(|&((other, _), _)| other == id)
+        };
         let mut stacks = self.ask("SELECT stack_id, stack, frames FROM stacks")?;
+        let mut left =
+            sums.chunk_by(|one, other| one.0.0 == other.0.0).filter(|of| of[0].0.0.is_some()).count();
         while !profile.is_full
             && let Some(batch) = stacks.next_batch()?
         {
             let rows = StackArrays::new(batch.column(1), Some(batch.column(2)))?;
             for row in 0..batch.num_rows() {
-                if let Some(count) = counts.remove(&ids::at(batch.column(0), row)) {
-                    profile.sample(|tables| rows.stack(row, tables), count)?;
-                }
+                let range = of(ids::at(batch.column(0), row), &sums);
+                left -= usize::from(!range.is_empty());
+                let of_stack = sums[range].iter().map(|&((_, facts), count)| (facts, count));
+                profile.sample(|tables| rows.stack(row, tables), of_stack)?;
             }
         }
-        profile.sample(|_| Ok(None), counts.remove(&None).unwrap_or(0))?;
-        match counts.len() {
+        let of_none = sums[of(None, &sums)].iter().map(|&((_, facts), count)| (facts, count));
+        profile.sample(|_| Ok(None), of_none)?;
+        match left {
             0 => Ok(()),
             _ if profile.is_full => Ok(()),
             missing => Err(Error::lake(format!("{missing} stacks of samples are missing"))
@@ -190,37 +210,88 @@ impl LakeSession<'_> {
     }
 }
 
+/// The sums of stacks, and of what else rows say of them.
+type SumsOfStacks = HashMap<(Option<LakeStackId>, SampleFacts), u64>;
+
 impl AnswerProfile<'_> {
+    /// Passes on the segment, which starts at the time of the first sample if that is known.
+    fn begin(&mut self, first_us: Option<i64>) -> Result<(), Error> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Ok(());
+        }
+        if let Some(first_us) = first_us {
+            self.segment.start_unix_ns = first_us.checked_mul(1000);
+        }
+        let at = Context { tables: &self.tables, segment: &self.segment };
+        self.sink.segment(at).map_err(Error::sink)
+    }
+
+    /// Takes what the following numbers measure, which is one value type for all of them.
+    fn measure(&mut self, value_type: Option<ValueType>) -> Result<(), Error> {
+        let Some(value_type) = value_type.filter(|value_type| !value_type.is_samples()) else {
+            return Ok(());
+        };
+        match self.segment.value_types.first() {
+            Some(known) if *known == value_type => Ok(()),
+            None if !self.has_begun => {
+                self.segment.value_types.push(value_type);
+                self.segment.is_uncounted = true;
+                Ok(())
+            }
+            known => {
+                let known = known.map_or_else(|| "samples".to_owned(), ToString::to_string);
+                let message =
+                    format!("a profile needs numbers of one kind: expected {known}, found {value_type}");
+                Err(Error::question(message).with_hint("add a condition on kind and unit"))
+            }
+        }
+    }
+
+    fn facts(&mut self, facts: &BatchFacts, row: usize) -> Result<SampleFacts, Error> {
+        facts.facts(row, &mut self.tables).map_err(|error| Error::question(error.to_string()))
+    }
+
+    /// Passes on samples of a stack.
     fn sample(
         &mut self,
         stack: impl FnOnce(&mut Tables) -> io::Result<Option<StackId>>,
-        count: u64,
+        sums: impl IntoIterator<Item = (SampleFacts, u64)>,
     ) -> Result<(), Error> {
-        if count == 0 || self.is_full {
+        let mut sums = sums.into_iter().filter(|&(_, count)| count > 0).peekable();
+        let Some(&(first, _)) = sums.peek() else { return Ok(()) };
+        if self.is_full {
             return Ok(());
         }
         let stack = stack(&mut self.tables).map_err(|error| Error::question(error.to_string()))?;
         self.stacks += 1;
-        let at = Context { tables: &self.tables, segment: &self.segment };
+        self.begin(first.time_us)?;
+        sums.try_for_each(|(facts, count)| self.give(stack, facts, count))
+    }
+
+    fn give(&mut self, stack: Option<StackId>, facts: SampleFacts, count: u64) -> Result<(), Error> {
+        let start_ns = self.segment.start_unix_ns.unwrap_or(0);
+        let time_ns = facts.time_us.map(|time_us| time_us.saturating_mul(1000).saturating_sub(start_ns));
         let value = [i64::try_from(count).unwrap_or(i64::MAX)];
+        let sample = Sample { stack, time_ns, labels: facts.labels, ..Sample::default() };
         let sample = match self.segment.is_uncounted {
-            true => Sample { stack, count: 1, values: &value, ..Sample::default() },
-            false => Sample { stack, count, ..Sample::default() },
+            true => Sample { count: 1, values: &value, ..sample },
+            false => Sample { count, ..sample },
         };
-        self.is_full = self.sink.sample(at, &sample).map_err(Error::sink)?.is_break();
+        let at = Context { tables: &self.tables, segment: &self.segment };
+        self.is_full |= self.sink.sample(at, &sample).map_err(Error::sink)?.is_break();
         Ok(())
     }
 }
 
 /// Stacks as Arrow columns.
-struct StackArrays {
+pub(crate) struct StackArrays {
     names: ListArray,
     texts: StringViewArray,
     details: Option<(ListArray, FrameDetails)>,
 }
 
 impl StackArrays {
-    fn new(names: &ArrayRef, frames: Option<&ArrayRef>) -> Result<Self, Error> {
+    pub(crate) fn new(names: &ArrayRef, frames: Option<&ArrayRef>) -> Result<Self, Error> {
         let names = names.as_list::<i32>().clone();
         let texts = text_column(names.values())?;
         let details = match frames {
@@ -233,7 +304,7 @@ impl StackArrays {
         Ok(Self { texts, names, details })
     }
 
-    fn stack(&self, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {
+    pub(crate) fn stack(&self, row: usize, tables: &mut Tables) -> io::Result<Option<StackId>> {
         if self.names.is_null(row) {
             return Ok(None);
         }

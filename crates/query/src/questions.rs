@@ -1,16 +1,23 @@
 //! The built-in queries, as SQL. User input appears in them only as SQL literals.
 
 use crate::choice::SampleChoice;
+use crate::keys::SampleKey;
 use crate::literal::text;
 
 impl SampleChoice {
     /// SQL for the rows to add up.
-    fn rows(&self) -> String {
-        self.addend.rows(&self.condition())
+    pub(crate) fn rows(&self) -> String {
+        self.addend.rows(&self.condition(), "")
+    }
+
+    /// SQL for the rows to add up, with the values of keys as the columns of [`columns_of`].
+    pub(crate) fn rows_by(&self, keys: &[SampleKey]) -> String {
+        let column = |(place, key): (usize, &SampleKey)| format!(", {} AS key{place}", key.sql());
+        self.addend.rows(&self.condition(), &keys.iter().enumerate().map(column).collect::<String>())
     }
 
     /// SQL for whether a stack is in focus.
-    fn focused(&self) -> String {
+    pub(crate) fn focused(&self) -> String {
         let focus = self.focus.as_ref();
         focus.map_or_else(|| "true".to_owned(), |focus| format!("contains_function(stack, {})", text(focus)))
     }
@@ -26,6 +33,23 @@ impl SampleChoice {
         )
     }
 
+    /// SQL for the stacks by the values of keys, which are their labels, and the number of each.
+    #[must_use]
+    pub fn stacks_by(&self, keys: &[SampleKey]) -> String {
+        if keys.is_empty() {
+            return self.stacks();
+        }
+        let (rows, focused, value) = (self.rows_by(keys), self.focused(), self.addend.whole("value"));
+        let columns = columns_of(keys);
+        let entry = |(place, key): (usize, &SampleKey)| format!("{}: key{place}", text(key.name()));
+        let entries = keys.iter().enumerate().map(entry).collect::<Vec<_>>().join(", ");
+        format!(
+            "SELECT stack, frames, {value} AS value, MAP {{{entries}}} AS labels FROM \
+             (SELECT stack_id, {columns}, sum(value) AS value FROM ({rows}) GROUP BY stack_id, {columns}) \
+             LEFT JOIN stacks USING (stack_id) WHERE {focused} ORDER BY {columns}, value DESC"
+        )
+    }
+
     /// SQL for the self and total numbers of functions.
     fn functions(&self) -> String {
         let (rows, focused) = (self.rows(), self.focused());
@@ -37,6 +61,44 @@ impl SampleChoice {
         )
     }
 }
+
+/// SQL for the sums by the values of keys, the largest first: the values, each in a column named like its key, the `value`, and
+/// its share of everything chosen in percent. With a focus, `focused` is the sum of the focused stacks, and the share is that of
+/// `focused` in `value`.
+#[must_use]
+pub fn groups(choice: &SampleChoice, keys: &[SampleKey], limit: Option<usize>) -> String {
+    let (rows, columns, limit) = (choice.rows_by(keys), columns_of(keys), limit_to(limit));
+    let named = named_columns(keys);
+    let value = choice.addend.whole("value");
+    let Some(_) = choice.focus else {
+        return format!(
+            "SELECT {named}, {value} AS value, round(100.0 * value / sum(value) OVER (), 2) AS percent FROM \
+             (SELECT {columns}, sum(value) AS value FROM ({rows}) GROUP BY {columns}) \
+             ORDER BY value DESC, {columns}{limit}"
+        );
+    };
+    let (is_focused, focused) = (choice.focused(), choice.addend.whole("focused"));
+    format!(
+        "SELECT {named}, {value} AS value, {focused} AS focused, round(100.0 * focused / value, 2) AS percent FROM \
+         (SELECT {columns}, sum(value) AS value, \
+         coalesce(sum(CASE WHEN {is_focused} THEN value END), 0) AS focused FROM \
+         (SELECT stack_id, {columns}, sum(value) AS value FROM ({rows}) GROUP BY stack_id, {columns}) \
+         LEFT JOIN stacks USING (stack_id) GROUP BY {columns}) ORDER BY focused DESC, {columns}{limit}"
+    )
+}
+
+/// The columns of [`SampleChoice::rows_by`] for these keys.
+fn columns_of(keys: &[SampleKey]) -> String {
+    (0..keys.len()).map(|place| format!("key{place}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of keys with the names of the keys.
+fn named_columns(keys: &[SampleKey]) -> String {
+    let named =
+        |(place, key): (usize, &SampleKey)| format!("key{place} AS \"{}\"", key.name().replace('"', "\"\""));
+    keys.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// SQL for the functions that cost most: `function`, `self`, `total`, and both in percent of everything chosen.
 #[must_use]
 pub fn top(choice: &SampleChoice, limit: Option<usize>) -> String {
@@ -52,36 +114,14 @@ pub fn top(choice: &SampleChoice, limit: Option<usize>) -> String {
     )
 }
 
-/// SQL for the change in each function's share, in percentage points; the largest change first.
-#[must_use]
-pub fn diff(before: &SampleChoice, after: &SampleChoice, limit: Option<usize>) -> String {
-    let side = |choice: &SampleChoice| {
-        let (functions, rows) = (choice.functions(), choice.rows());
-        format!(
-            "(SELECT function, 100.0 * self / whole.value AS self, 100.0 * total / whole.value AS total FROM \
-             ({functions}) CROSS JOIN (SELECT sum(value) AS value FROM ({rows})) AS whole)"
-        )
-    };
-    let (before, after) = (side(before), side(after));
-    let limit = limit_to(limit);
-    format!(
-        "SELECT coalesce(before.function, after.function) AS function, \
-         round(coalesce(before.self, 0), 2) AS self_before, round(coalesce(after.self, 0), 2) AS self_after, \
-         round(coalesce(after.self, 0) - coalesce(before.self, 0), 2) AS self_change, \
-         round(coalesce(before.total, 0), 2) AS total_before, round(coalesce(after.total, 0), 2) AS total_after, \
-         round(coalesce(after.total, 0) - coalesce(before.total, 0), 2) AS total_change \
-         FROM {before} AS before FULL JOIN {after} AS after ON before.function = after.function \
-         ORDER BY abs(coalesce(after.self, 0) - coalesce(before.self, 0)) DESC, \
-         abs(coalesce(after.total, 0) - coalesce(before.total, 0)) DESC, 1{limit}"
-    )
-}
-
 /// SQL for the cost of a function over time: one row per step that has samples, with the function's shares in percent of all
 /// samples. The sum over all samples is called `samples`, or `value` if it is something else. With a focus, `self` and
-/// `total` are those of the function on the focused stacks.
+/// `total` are those of the function on the focused stacks. With keys, there is one row per step and their values.
 #[must_use]
-pub fn trend(function: &str, step_us: i64, choice: &SampleChoice) -> String {
-    let (rows, focused, function) = (choice.rows(), choice.focused(), text(function));
+pub fn trend(function: &str, step_us: i64, choice: &SampleChoice, keys: &[SampleKey]) -> String {
+    let (rows, focused, function) = (choice.rows_by(keys), choice.focused(), text(function));
+    let with_comma = |columns: String| if columns.is_empty() { columns } else { format!(", {columns}") };
+    let (columns, named) = (with_comma(columns_of(keys)), with_comma(named_columns(keys)));
     let sum =
         |is_counted: &str| format!("coalesce(sum(CASE WHEN {is_counted} AND {focused} THEN value END), 0)");
     let of_self = sum(&format!("leaf(stack) = {function}"));
@@ -90,11 +130,12 @@ pub fn trend(function: &str, step_us: i64, choice: &SampleChoice) -> String {
         ["sum(value)", &of_self, &of_total].map(|sum| choice.addend.whole(sum));
     let name = if choice.addend.value_type().is_samples() { "samples" } else { "value" };
     format!(
-        "SELECT step AS time, {whole} AS {name}, {whole_self} AS self, {whole_total} AS total, \
+        "SELECT step AS time{named}, {whole} AS {name}, {whole_self} AS self, {whole_total} AS total, \
          round(100.0 * {of_self} / sum(value), 2) AS self_percent, \
          round(100.0 * {of_total} / sum(value), 2) AS total_percent \
-         FROM (SELECT date_bin(INTERVAL '{step_us} microseconds', time) AS step, stack_id, sum(value) AS value \
-         FROM ({rows}) GROUP BY 1, 2) LEFT JOIN stacks USING (stack_id) GROUP BY step ORDER BY step"
+         FROM (SELECT date_bin(INTERVAL '{step_us} microseconds', time) AS step, stack_id{columns}, sum(value) AS value \
+         FROM ({rows}) GROUP BY step, stack_id{columns}) LEFT JOIN stacks USING (stack_id) \
+         GROUP BY step{columns} ORDER BY step{columns}"
     )
 }
 

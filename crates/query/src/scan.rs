@@ -7,18 +7,23 @@ use async_trait::async_trait;
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, StringViewArray, TimestampMicrosecondArray, UInt64Array,
 };
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::config::TableParquetOptions;
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, Statistics};
+use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::functions_aggregate::expr_fn::min;
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{
+    Expr, LogicalPlanBuilder, Operator, TableProviderFilterPushDown, TableType, col, lit,
+};
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -36,7 +41,14 @@ pub(crate) struct TableFiles {
     /// The number of stacks in the lake, an upper limit for distinct stack ids in any table. It tells the engine which side of a
     /// join is smaller.
     pub(crate) stacks: u64,
+    /// Whether rows have the number of their file too, in the column [`FILE`].
+    pub(crate) is_numbered: bool,
+    /// Whether its files have the columns of earlier builds.
+    pub(crate) is_earlier: bool,
 }
+
+/// The column of the number of a row's file, counted from 0, in tables that have it.
+pub(crate) const FILE: &str = "file";
 
 impl fmt::Debug for TableFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,7 +58,7 @@ impl fmt::Debug for TableFiles {
 
 impl TableFiles {
     /// The files that may hold rows that match all `filters`.
-    fn chosen(&self, state: &dyn Session, filters: &[Expr]) -> Result<Vec<&DataFile>> {
+    fn chosen(&self, state: &dyn Session, filters: &[Expr]) -> Result<Vec<usize>> {
         let mut keep = vec![true; self.files.len()];
         if let Some(filter) = conjunction(filters.to_vec()) {
             let schema = DFSchema::try_from(self.schema())?;
@@ -57,19 +69,22 @@ impl TableFiles {
                 keep = predicate.prune(&JournalFacts { table: self.table, files: &self.files })?;
             }
         }
-        let labels: Vec<_> = filters.iter().filter_map(selected_label).collect();
+        let labels: Vec<_> = filters.iter().filter_map(selected_labels).collect();
         let may_hold = |file: &DataFile| {
-            let listed = file.labels.as_ref();
-            listed.is_none_or(|listed| labels.iter().all(|label| listed.binary_search(label).is_ok()))
+            let is_listed = |listed: &Vec<String>| {
+                let is_there = |label: &String| listed.binary_search(label).is_ok();
+                labels.iter().all(|labels| labels.iter().any(is_there))
+            };
+            file.labels.as_ref().is_none_or(is_listed)
         };
-        let files = self.files.iter().zip(keep).filter(|(file, keep)| *keep && may_hold(file));
-        Ok(files.map(|(file, _)| file).collect())
+        let numbers = (0..self.files.len()).zip(keep);
+        let numbers = numbers.filter(|&(number, keep)| keep && may_hold(&self.files[number]));
+        Ok(numbers.map(|(number, _)| number).collect())
     }
 
-    fn statistics(&self, rows: u64) -> Statistics {
+    fn statistics(&self, rows: u64, schema: &SchemaRef) -> Statistics {
         let count = |count: u64| usize::try_from(count).ok();
-        let schema = self.schema();
-        let mut statistics = Statistics::new_unknown(&schema);
+        let mut statistics = Statistics::new_unknown(schema);
         statistics.num_rows = count(rows).map_or(Precision::Absent, Precision::Exact);
         if let Ok(column) = schema.index_of(STACK_ID) {
             let distinct = count(self.stacks.min(rows)).map_or(Precision::Absent, Precision::Inexact);
@@ -78,20 +93,58 @@ impl TableFiles {
         statistics
     }
 
-    fn partitioned(&self, file: &DataFile) -> PartitionedFile {
+    fn partitioned(&self, number: usize) -> PartitionedFile {
+        let file = &self.files[number];
         let path = format!("{}/{}", self.base, file.path);
         let mut partitioned = PartitionedFile::new(String::new(), file.bytes);
         // The path is encoded already.
         partitioned.object_meta.location =
             object_store::path::Path::parse(&path).unwrap_or_else(|_| path.as_str().into());
-        partitioned.with_statistics(Arc::new(self.statistics(file.rows)))
+        if self.is_numbered {
+            partitioned.partition_values = vec![ScalarValue::UInt64(Some(number as u64))];
+        }
+        partitioned.with_statistics(Arc::new(self.statistics(file.rows, &self.file_schema())))
     }
+
+    /// The columns of its files.
+    fn file_schema(&self) -> SchemaRef {
+        if self.is_earlier { self.table.earlier_schema() } else { self.table.schema() }
+    }
+
+    fn file_column(&self) -> Option<FieldRef> {
+        self.is_numbered.then(|| Arc::new(Field::new(FILE, DataType::UInt64, false)))
+    }
+}
+
+/// The rows of a numbered table of stacks, each stack once: as the first file has it.
+pub(crate) fn distinct_stacks(stacks: TableFiles) -> Result<ViewTable> {
+    distinct_from(stacks, 0)
+}
+
+/// Like [`distinct_stacks`], without the stacks that the files before number `from` have.
+pub(crate) fn distinct_from(stacks: TableFiles, from: usize) -> Result<ViewTable> {
+    let columns: Vec<_> = stacks.table.description().columns.iter().map(|column| col(column.name)).collect();
+    let source = provider_as_source(Arc::new(stacks));
+    // Only ids are aggregated: lists of frames stream past a table of the first file of each id.
+    let first = LogicalPlanBuilder::scan("owners", Arc::clone(&source), None)?
+        .aggregate(vec![col(STACK_ID)], vec![min(col(FILE)).alias("first")])?
+        .project(vec![col(STACK_ID).alias("owned"), col("first")])?
+        .build()?;
+    let mut rows = LogicalPlanBuilder::scan("stacks", source, None)?;
+    if from > 0 {
+        rows = rows.filter(col(FILE).gt_eq(lit(from as u64)))?;
+    }
+    let keys = (vec![STACK_ID, FILE], vec!["owned", "first"]);
+    let plan = rows.join(first, JoinType::LeftSemi, keys, None)?.project(columns)?.build()?;
+    Ok(ViewTable::new(plan, None))
 }
 
 #[async_trait]
 impl TableProvider for TableFiles {
     fn schema(&self) -> SchemaRef {
-        self.table.schema()
+        let schema = self.file_schema();
+        let Some(file) = self.file_column() else { return schema };
+        Arc::new(Schema::new(schema.fields().iter().cloned().chain([file]).collect::<Fields>()))
     }
 
     fn table_type(&self) -> TableType {
@@ -115,25 +168,28 @@ impl TableProvider for TableFiles {
             };
             return Ok(Arc::new(EmptyExec::new(schema)));
         }
-        let rows = files.iter().map(|file| file.rows).sum::<u64>();
-        let groups = in_groups(&files, state.config().target_partitions());
+        let rows = files.iter().map(|&number| self.files[number].rows).sum::<u64>();
+        let groups = in_groups(&self.files, files, state.config().target_partitions());
         let groups = groups
             .into_iter()
-            .map(|group| FileGroup::new(group.into_iter().map(|file| self.partitioned(file)).collect()));
+            .map(|group| FileGroup::new(group.into_iter().map(|number| self.partitioned(number)).collect()));
         let mut options = TableParquetOptions {
             global: state.config_options().execution.parquet.clone(),
             ..TableParquetOptions::default()
         };
         // Most queries need few stacks, and frames are large, so ids are read first.
         options.global.pushdown_filters |= self.table == LakeTable::Stacks;
-        let mut source = ParquetSource::new(Arc::clone(&schema)).with_table_parquet_options(options);
+        let columns = TableSchema::builder(self.file_schema())
+            .with_table_partition_cols(self.file_column().into_iter().collect::<Vec<_>>())
+            .build();
+        let mut source = ParquetSource::new(columns).with_table_parquet_options(options);
         if let Some(filter) = conjunction(filters.to_vec()) {
             let filter = state.create_physical_expr(filter, &DFSchema::try_from(Arc::clone(&schema))?)?;
             source = source.with_predicate(filter);
         }
         let config = FileScanConfigBuilder::new(self.root.clone(), Arc::new(source))
             .with_file_groups(groups.collect())
-            .with_statistics(self.statistics(rows))
+            .with_statistics(self.statistics(rows, &self.schema()))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
             .build();
@@ -145,36 +201,58 @@ impl TableProvider for TableFiles {
     }
 }
 
-/// Splits the files into at most `count` groups of similar size in bytes.
-fn in_groups<'f>(files: &[&'f DataFile], count: usize) -> Vec<Vec<&'f DataFile>> {
-    let count = count.clamp(1, files.len().max(1));
-    let mut groups: Vec<(u64, Vec<&DataFile>)> = vec![(0, Vec::new()); count];
-    let mut files = files.to_vec();
-    files.sort_by(|one, other| other.bytes.cmp(&one.bytes).then_with(|| one.path.cmp(&other.path)));
-    for file in files {
+/// Splits files, given by number, into at most `count` groups of similar size in bytes.
+fn in_groups(files: &[DataFile], mut numbers: Vec<usize>, count: usize) -> Vec<Vec<usize>> {
+    let count = count.clamp(1, numbers.len().max(1));
+    let mut groups: Vec<(u64, Vec<usize>)> = vec![(0, Vec::new()); count];
+    numbers.sort_by(|&one, &other| {
+        let (one, other) = (&files[one], &files[other]);
+        other.bytes.cmp(&one.bytes).then_with(|| one.path.cmp(&other.path))
+    });
+    for number in numbers {
         let lightest = groups.iter_mut().min_by_key(|(bytes, _)| *bytes).expect("a group");
-        lightest.0 += file.bytes;
-        lightest.1.push(file);
+        lightest.0 += files[number].bytes;
+        lightest.1.push(number);
     }
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// The label, as `key=value`, that a filter `label(labels, 'key') = 'value'` selects.
-fn selected_label(filter: &Expr) -> Option<String> {
-    let Expr::BinaryExpr(equation) = filter else { return None };
-    if equation.op != Operator::Eq {
-        return None;
+/// The labels, as `key=value`, one of which a filter asks for: `labels['key'] = 'value'`, the same with `IN`, or several of these
+/// with `OR`.
+fn selected_labels(filter: &Expr) -> Option<Vec<String>> {
+    match filter {
+        Expr::BinaryExpr(either) if either.op == Operator::Or => {
+            let (mut left, right) = (selected_labels(&either.left)?, selected_labels(&either.right)?);
+            left.extend(right);
+            Some(left)
+        }
+        Expr::BinaryExpr(equation) if equation.op == Operator::Eq => {
+            let key = label_key(&equation.left).map(|key| (key, &*equation.right));
+            let (key, value) = key.or_else(|| Some((label_key(&equation.right)?, &*equation.left)))?;
+            Some(vec![format!("{key}={}", text(value)?)])
+        }
+        Expr::InList(listed) if !listed.negated => {
+            let key = label_key(&listed.expr)?;
+            listed.list.iter().map(|value| Some(format!("{key}={}", text(value)?))).collect()
+        }
+        _ => None,
     }
-    let (call, value) = match (&*equation.left, &*equation.right) {
-        (Expr::ScalarFunction(call), value) | (value, Expr::ScalarFunction(call)) => (call, value),
-        _ => return None,
-    };
-    let [Expr::Column(column), key] = &*call.args else { return None };
-    if call.name() != crate::functions::LABEL || column.name != "labels" {
-        return None;
-    }
-    Some(format!("{}={}", text(key)?, text(value)?))
 }
+
+/// The key in `labels['key']`, and in `label(labels, 'key')`.
+fn label_key(call: &Expr) -> Option<&str> {
+    let Expr::ScalarFunction(call) = call else { return None };
+    let [Expr::Column(column), key] = &*call.args else { return None };
+    if !matches!(call.name(), crate::functions::LABEL | INDEX) || column.name != "labels" {
+        return None;
+    }
+    text(key)
+}
+
+/// The name of the engine's function for `labels['key']`.
+///
+/// Source: DataFusion 55, `datafusion_functions::core::getfield`.
+const INDEX: &str = "get_field";
 
 fn text(literal: &Expr) -> Option<&str> {
     match literal {
@@ -206,6 +284,25 @@ impl JournalFacts<'_> {
     }
 }
 
+impl JournalFacts<'_> {
+    /// Whether rows of a file may have one of these values: `Some(false)` if none has. `None` if that is not known.
+    fn has_one(&self, file: &DataFile, column: &str, values: &[&str]) -> Option<bool> {
+        let has = match column {
+            "service" if file.service.is_some() => values.contains(&file.service.as_deref()?),
+            "host" => {
+                let hosts = file.hosts.as_ref()?;
+                values.iter().any(|value| hosts.binary_search_by(|host| host.as_str().cmp(value)).is_ok())
+            }
+            "kind" if self.table == LakeTable::Measures => {
+                file.numbers.as_ref()?.iter().any(|number| values.contains(&number.kind.as_str()))
+            }
+            _ => return None,
+        };
+        // A file that has one of the values may have others.
+        if has { None } else { Some(false) }
+    }
+}
+
 impl PruningStatistics for JournalFacts<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
         self.ends(column, |(first, _)| first)
@@ -229,9 +326,11 @@ impl PruningStatistics for JournalFacts<'_> {
 
     fn contained(
         &self,
-        _column: &Column,
-        _values: &std::collections::HashSet<ScalarValue>,
+        column: &Column,
+        values: &std::collections::HashSet<ScalarValue>,
     ) -> Option<BooleanArray> {
-        None
+        let values: Vec<_> = values.iter().filter_map(|value| value.try_as_str().flatten()).collect();
+        let contained = |file: &DataFile| self.has_one(file, &column.name, &values);
+        Some(self.files.iter().map(contained).collect())
     }
 }

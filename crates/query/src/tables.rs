@@ -5,9 +5,13 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{Array as _, ArrayRef, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-/// The version of these tables. Lakes of later versions are not read. In version 1, samples have no mode, and heap samples
-/// are mixed with the others.
-pub(crate) const SCHEMA_VERSION: u32 = 2;
+use crate::error::Error;
+use crate::labels;
+
+/// The version of these tables. Lakes of later versions are not read, and those of earlier ones must be upgraded. In version 1,
+/// samples have no mode, and heap samples are mixed with the others. Before version 3, rows have no source, and labels are only
+/// those of samples. Before version 4, labels are JSON text, and frames have no build ID.
+pub(crate) const SCHEMA_VERSION: u32 = 4;
 
 /// The length of a day in microseconds; files are split by day.
 pub(crate) const DAY_US: i64 = 86_400_000_000;
@@ -59,6 +63,8 @@ pub(crate) enum ColumnKind {
     Names,
     /// Properties of frames other than their names, root first.
     Frames,
+    /// Texts by key.
+    Labels,
 }
 
 impl ColumnKind {
@@ -71,9 +77,8 @@ impl ColumnKind {
             Self::Float => DataType::Float64,
             Self::Id => ID_TYPE,
             Self::Names => DataType::List(names_item()),
-            Self::Frames => {
-                DataType::List(Arc::new(Field::new("item", DataType::Struct(frame_fields()), true)))
-            }
+            Self::Frames => list_of(frame_fields()),
+            Self::Labels => labels::data_type(),
         }
     }
 
@@ -88,6 +93,7 @@ impl ColumnKind {
             Self::Id => "128 bits",
             Self::Names => "list of text",
             Self::Frames => "list of struct",
+            Self::Labels => "map of text to text",
         }
     }
 }
@@ -100,6 +106,13 @@ pub(crate) const ID_TYPE: DataType = DataType::BinaryView;
 pub(crate) fn names_item() -> FieldRef {
     Arc::new(Field::new("item", DataType::Utf8View, true))
 }
+
+fn list_of(fields: Fields) -> DataType {
+    DataType::List(Arc::new(Field::new("item", DataType::Struct(fields), true)))
+}
+
+/// The number of properties of frames in version 3.
+const EARLIER_FRAME_FIELDS: usize = 11;
 
 /// The properties of a frame other than its name.
 pub(crate) fn frame_fields() -> Fields {
@@ -117,6 +130,8 @@ pub(crate) fn frame_fields() -> Fields {
         text("method"),
         text("module"),
         int("offset"),
+        text("build_id"),
+        int("file_offset"),
     ])
 }
 
@@ -140,13 +155,23 @@ const fn unsigned(name: &'static str, about: &'static str) -> TableColumn {
     column(name, ColumnKind::Unsigned, about)
 }
 
+const fn map(name: &'static str, about: &'static str) -> TableColumn {
+    column(name, ColumnKind::Labels, about)
+}
+
 const SERVICE: TableColumn = text("service", "the service that the program belongs to");
 const TIME: TableColumn = time("time", "when it happened; for spans and polls, when it began");
 const HOST: TableColumn = text("host", "the machine");
 const PROCESS: TableColumn = int("process", "the process id on that machine");
 const THREAD: TableColumn = unsigned("thread", "the thread id of the operating system");
+const THREAD_NAME: TableColumn = text("thread_name", "the name of the thread");
 const LABELS: TableColumn =
-    text("labels", "the labels of the sample, as a JSON object; `label(labels, 'key')` returns one");
+    map("labels", "the labels of the sample and of where it comes from; `labels['key']` is one");
+const ORIGIN: TableColumn = map("labels", "the labels of where it comes from; `labels['key']` is one");
+const TRACE_ID: TableColumn =
+    text("trace_id", "the trace that the sample is of, as its label; found without reading all rows");
+const SPAN_ID: TableColumn = text("span_id", "the span that the sample is of, as its label");
+const SOURCE: TableColumn = text("source", "the file that it was read from, a row of `sources`");
 
 const SAMPLES: TableDescription = TableDescription {
     name: "samples",
@@ -172,6 +197,10 @@ const SAMPLES: TableDescription = TableDescription {
             "the time that the row stands for, in nanoseconds; absent without a period, and where `measures` has the time",
         ),
         text("mode", "the sampled clock: `wall`, `cpu`, `gil` or `exception`; absent means `wall`"),
+        THREAD_NAME,
+        SOURCE,
+        TRACE_ID,
+        SPAN_ID,
     ],
     order: &["minute", "host", "time"],
 };
@@ -190,13 +219,17 @@ const MEASURES: TableDescription = TableDescription {
         text("unit", "the unit of the value, such as `nanoseconds`, `bytes` or `count`"),
         int("value", "the measured value"),
         LABELS,
+        THREAD_NAME,
+        SOURCE,
+        TRACE_ID,
+        SPAN_ID,
     ],
     order: &["minute", "host", "time"],
 };
 
 const STACKS: TableDescription = TableDescription {
     name: "stacks",
-    about: "Distinct stacks, each stored once for the whole lake",
+    about: "Distinct stacks, each once for the whole lake",
     columns: &[
         column(STACK_ID, ColumnKind::Id, "the checksum of the frames; equal on every machine"),
         column("stack", ColumnKind::Names, "the function names, root first"),
@@ -216,6 +249,14 @@ const SPANS: TableDescription = TableDescription {
         PROCESS,
         text("name", "the name of the span"),
         unsigned("duration_ns", "the duration in nanoseconds"),
+        unsigned("span", "the number of the span in its trace; absent for spans that are a single event"),
+        unsigned("parent", "the number of the span that it was created in"),
+        unsigned("task", "the Tokio task that entered it first"),
+        map(
+            "labels",
+            "the text fields of the span, such as its route, and the labels of where it comes from",
+        ),
+        SOURCE,
     ],
     order: &["minute", "host", "time"],
 };
@@ -232,13 +273,15 @@ const POLLS: TableDescription = TableDescription {
         unsigned("task", "the task"),
         text("place", "where the task was spawned"),
         unsigned("duration_ns", "the duration in nanoseconds"),
+        ORIGIN,
+        SOURCE,
     ],
     order: &["minute", "host", "time"],
 };
 
 const EVENTS: TableDescription = TableDescription {
     name: "events",
-    about: "Numbers in events of traces, one row per field",
+    about: "Numbers and texts in events of traces, one row per field",
     columns: &[
         SERVICE,
         TIME,
@@ -248,6 +291,9 @@ const EVENTS: TableDescription = TableDescription {
         text("field", "the name of the field"),
         column("value", ColumnKind::Float, "the number"),
         text("unit", "the unit, if the trace names it"),
+        text("text", "the text, if the field is one"),
+        ORIGIN,
+        SOURCE,
     ],
     order: &["minute", "host", "process", "name", "field", "time"],
 };
@@ -264,6 +310,8 @@ const HEAPS: TableDescription = TableDescription {
         text("name", "the name of the class, type or number"),
         unsigned("count", "the number of such nodes"),
         unsigned("bytes", "their shallow size in bytes; for `summary`, the number"),
+        ORIGIN,
+        SOURCE,
     ],
     order: &["minute", "host", "process", "kind", "name"],
 };
@@ -277,7 +325,7 @@ const SOURCES: TableDescription = TableDescription {
         HOST,
         time("until", "the time of the last sample or event"),
         time("added", "when the file was added"),
-        text("source", "the first half of the SHA-256 of its bytes, in hexadecimal"),
+        text("source", "the first half of the SHA-256 of its decompressed contents, in hexadecimal"),
         text("name", "the name of the file"),
         text("format", "the format"),
         text("clock", "the origin of its times: `recorded`, `given` or `file`"),
@@ -286,6 +334,13 @@ const SOURCES: TableDescription = TableDescription {
         unsigned("lost_bytes", "the bytes that could not be read"),
         unsigned("future", "samples and events dated more than a day after the file was added"),
         text("warnings", "warnings with their positions, one per line"),
+        int("duration_ns", "the time from the first sample or event to the last, in nanoseconds"),
+        unsigned("bytes", "the length of its decompressed contents"),
+        text("beginning", "the checksum of its first bytes, by which it is known when it has grown"),
+        map(
+            "labels",
+            "everything that the file and the user say about where it comes from; several values of a key are a JSON list",
+        ),
     ],
     order: &["added"],
 };
@@ -323,6 +378,19 @@ impl LakeTable {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 
+    /// The table with a name.
+    pub(crate) fn expect(name: &str) -> Result<Self, Error> {
+        Self::of_name(name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::missing(format!("unknown table {name}: expected one of {names}"))
+        })
+    }
+
+    /// Whether its rows name the file that they were read from.
+    pub(crate) fn has_origin(self) -> bool {
+        self != Self::Sources && self.description().columns.iter().any(|column| column.name == SOURCE.name)
+    }
+
     /// The schema that queries see.
     pub(crate) fn schema(self) -> SchemaRef {
         static SCHEMAS: LazyLock<Vec<SchemaRef>> = LazyLock::new(|| {
@@ -331,6 +399,20 @@ impl LakeTable {
             LakeTable::ALL.into_iter().map(|table| Arc::new(Schema::new(schema(table)))).collect()
         });
         Arc::clone(&SCHEMAS[self as usize])
+    }
+
+    /// The schema of files of version 3, which has all columns of earlier ones.
+    pub(crate) fn earlier_schema(self) -> SchemaRef {
+        let earlier = |column: &TableColumn| match column.kind {
+            ColumnKind::Labels => DataType::Utf8View,
+            ColumnKind::Frames => {
+                list_of(frame_fields().iter().take(EARLIER_FRAME_FIELDS).cloned().collect())
+            }
+            kind => kind.data_type(),
+        };
+        let columns = self.description().columns.iter();
+        let fields = columns.map(|column| Field::new(column.name, earlier(column), true));
+        Arc::new(Schema::new(fields.collect::<Fields>()))
     }
 
     /// Rows of all columns, with the types of `arrays`.

@@ -90,6 +90,12 @@ pub(crate) fn value_at(column: &dyn Array, row: usize) -> LakeValue {
             let values = column.as_list::<i32>().value(row);
             LakeValue::List((0..values.len()).map(|row| value_at(&values, row)).collect())
         }
+        DataType::Map(..) => {
+            let entries = column.as_map().value(row);
+            let (keys, values) = (entries.column(0), entries.column(1));
+            let entry = |row| (value_at(keys, row).to_text(), value_at(values, row));
+            LakeValue::Struct((0..entries.len()).map(entry).collect())
+        }
         DataType::Struct(fields) => {
             let columns = column.as_struct().columns();
             let members = fields.iter().zip(columns);

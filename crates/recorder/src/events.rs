@@ -6,6 +6,7 @@ use crate::trc::{StackFrames, TraceEvent};
 ///
 /// The first event of a file, and the one after each [`SegmentMetadataEvent`].
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClockSyncEvent {
     /// The time on the clock of the events.
     #[traceevent(timestamp)]
@@ -18,6 +19,7 @@ pub struct ClockSyncEvent {
 ///
 /// A completed file has `segment.complete` = `true`.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SegmentMetadataEvent {
     /// The time at which it was written.
     #[traceevent(timestamp)]
@@ -28,6 +30,7 @@ pub struct SegmentMetadataEvent {
 
 /// Borehole's own: states that events are missing, because a buffer or the disk was full, or their values did not fit the format.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EventsLostEvent<'a> {
     /// The time at which this could be written. The loss happened after the last flush that reached a file.
     #[traceevent(timestamp)]
@@ -41,6 +44,7 @@ pub struct EventsLostEvent<'a> {
 
 /// Borehole's own: states why the recording was written or completed early.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DumpTriggeredEvent<'a> {
     /// The time.
     #[traceevent(timestamp)]
@@ -77,6 +81,7 @@ pub struct CpuSampleEvent<'a> {
 /// A sampled allocation.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct AllocEvent<'a> {
     /// The time.
     #[traceevent(timestamp)]
@@ -95,6 +100,7 @@ pub struct AllocEvent<'a> {
 /// A sampled allocation is freed.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct FreeEvent {
     /// The time.
     #[traceevent(timestamp)]
@@ -112,6 +118,7 @@ pub struct FreeEvent {
 /// The name of an address. It is valid for all events of the process.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct SymbolTableEntry<'a> {
     /// Always 0.
     #[traceevent(timestamp)]

@@ -182,6 +182,13 @@ impl Handle {
         self.recording.symbols.want(addresses);
     }
 
+    /// Asks for the names of the addresses of a sample: the leaf was running, all others are return addresses.
+    #[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+    pub(crate) fn name_sample(&self, addresses: &[u64]) {
+        self.recording.symbols.want_exact(addresses.first().copied());
+        self.name_stack(addresses);
+    }
+
     /// Looks up the names that were asked for as the program runs, on a thread of its own, so that the end of a file does not
     /// take long.
     ///

@@ -37,6 +37,8 @@ settings! {
     LONG_POLL_MS = "_LONG_POLL_MS", "dump when a poll takes longer";
     RESOURCES = "_RESOURCES", "`on` (default) or `off`: CPU time and memory of process and cgroup, accept queues";
     ALLOCATIONS_KIB = "_ALLOCATIONS_KIB", "sample an allocation about every so many KiB";
+    CPU_HZ = "_CPU_HZ", "take so many samples of each second of CPU time of each thread";
+    OFF_CPU = "_OFF_CPU", "`on` or `off` (default): take a sample each time that a thread leaves the CPU";
     UPLOAD = "_UPLOAD", "copy completed files there, such as `s3://bucket/prefix`";
     UPLOAD_KIB_PER_SECOND = "_UPLOAD_KIB_PER_SECOND", "the budget for copying; default 4096";
     UPLOAD_PENDING_MIB = "_UPLOAD_PENDING_MIB", "the size of all files that wait to be copied; default 256";
@@ -59,6 +61,10 @@ pub struct Settings {
     pub resources: bool,
     /// The average number of bytes between two sampled allocations.
     pub allocation_bytes: Option<u64>,
+    /// The number of samples of each second of CPU time of each thread.
+    pub cpu_hz: Option<u32>,
+    /// Whether to take a sample each time that a thread leaves the CPU.
+    pub off_cpu: bool,
     /// The place to copy completed files to.
     pub upload: Option<String>,
     /// The budget for copying, in bytes per second.
@@ -69,6 +75,9 @@ pub struct Settings {
     pub lake: Option<String>,
 }
 
+/// The most samples of a second of CPU time: more take longer than the time that they are of.
+const MOST_CPU_HZ: u32 = 10_000;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -78,6 +87,8 @@ impl Default for Settings {
             long_poll: None,
             resources: true,
             allocation_bytes: None,
+            cpu_hz: None,
+            off_cpu: false,
             upload: None,
             upload_bytes_per_second: 4 << 20,
             upload_pending_bytes: 256 << 20,
@@ -124,6 +135,11 @@ impl Settings {
             }
             LONG_POLL_MS => self.long_poll = Some(Duration::from_millis(number(value)?)),
             ALLOCATIONS_KIB => self.allocation_bytes = Some(scaled(value, 10)?),
+            CPU_HZ => {
+                let hz = value.parse().ok().filter(|hz| (1..=MOST_CPU_HZ).contains(hz));
+                self.cpu_hz = Some(hz.ok_or_else(|| format!("a whole number from 1 to {MOST_CPU_HZ}"))?);
+            }
+            OFF_CPU => self.off_cpu = switch(value)?,
             UPLOAD_KIB_PER_SECOND => self.upload_bytes_per_second = scaled(value, 10)?,
             UPLOAD_PENDING_MIB => self.upload_pending_bytes = scaled(value, 20)?,
             _ => self.builder = set_option(self.builder.clone(), end, value)?,

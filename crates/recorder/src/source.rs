@@ -9,7 +9,7 @@ use crate::recorder::Handle;
 
 /// A measurement that is taken again and again, on a thread that all sources of a recording share.
 ///
-/// This is also how a sampler of the program's own threads adds its samples: it records
+/// This is also how samples of the program's own threads are taken: they are
 /// [`CpuSampleEvent`](crate::CpuSampleEvent)s, and [`Handle::name_stack`] asks for the names of their addresses.
 ///
 /// # Examples
@@ -64,6 +64,7 @@ pub trait Source: Send {
 
 /// Whether a source has more to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SourceState {
     /// There will be another measurement.
     Continues,

@@ -19,6 +19,8 @@ pub(crate) struct Symbols {
 struct SymbolTable {
     /// The addresses since the last file was completed.
     wanted: BTreeSet<u64>,
+    /// Those that are no return addresses: an instruction at the address was running.
+    exact: BTreeSet<u64>,
     names: BTreeMap<u64, Vec<Symbol>>,
     /// The number of addresses that found no place.
     left_out: u64,
@@ -61,22 +63,26 @@ impl Symbols {
         }
     }
 
+    /// Notes that an address, which is also noted as one of a stack, is no return address.
+    #[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+    pub(crate) fn want_exact(&self, address: Option<u64>) {
+        let mut table = self.lock();
+        if table.exact.len() < MOST_ADDRESSES {
+            table.exact.extend(address);
+        }
+    }
+
     /// Looks up a number of addresses in advance, so that the end of a file does not take long. Returns whether there are
     /// more.
     pub(crate) fn look_up(&self, most: usize) -> bool {
-        let unknown: Vec<u64> = {
+        let unknown: Vec<(u64, bool)> = {
             let table = self.lock();
-            table
-                .wanted
-                .iter()
-                .filter(|address| !table.names.contains_key(address))
-                .take(most)
-                .copied()
-                .collect()
+            let unknown = table.wanted.iter().filter(|address| !table.names.contains_key(address));
+            unknown.take(most).map(|&address| (address, table.exact.contains(&address))).collect()
         };
         // Without the lock: the debug information of a large program takes seconds to read.
-        for &address in &unknown {
-            let symbols = resolve(address);
+        for &(address, is_exact) in &unknown {
+            let symbols = resolve(address.saturating_add(is_exact.into()));
             self.lock().names.insert(address, symbols);
         }
         unknown.len() == most
@@ -103,6 +109,7 @@ impl Symbols {
             table.wanted.clear();
             if table.names.len() >= MOST_ADDRESSES {
                 table.names.clear();
+                table.exact.clear();
             }
         }
         writer.finish().unwrap_or_default()

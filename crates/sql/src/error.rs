@@ -2,11 +2,12 @@
 
 use std::{error, fmt};
 
-/// An error with its message, which includes a remedy if there is one.
+/// An error with its message.
 pub struct Error(Box<ErrorText>);
 
 struct ErrorText {
     kind: ErrorKind,
+    spent: Option<SpentLimit>,
     message: String,
     source: Option<Box<dyn error::Error + Send + Sync>>,
 }
@@ -14,6 +15,17 @@ struct ErrorText {
 /// The message of [`ErrorKind::Locked`], for all databases.
 #[cfg(any(feature = "sqlite", feature = "postgresql", feature = "mysql"))]
 pub(crate) const LOCKED: &str = "another program is writing to the database; try again when it has finished";
+
+/// A limit that can be raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpentLimit {
+    /// How long to wait: [`Server::with_timeout`](crate::Server::with_timeout) or
+    /// [`Database::set_timeout`](crate::Database::set_timeout).
+    Time,
+    /// The memory of the program.
+    Memory,
+}
 
 /// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +56,7 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(ErrorText { kind, message: message.into(), source: None }))
+        Self(Box::new(ErrorText { kind, spent: None, message: message.into(), source: None }))
     }
 
     #[cold]
@@ -53,7 +65,8 @@ impl Error {
         message: impl Into<String>,
         source: impl error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self(Box::new(ErrorText { kind, message: message.into(), source: Some(Box::new(source)) }))
+        let source = Some(source.into());
+        Self(Box::new(ErrorText { kind, spent: None, message: message.into(), source }))
     }
 
     /// The error that this build has no SQLite.
@@ -63,10 +76,23 @@ impl Error {
         Self::new(ErrorKind::Unsupported, "unsupported format: this build has no SQLite support")
     }
 
+    /// The error that `spent` was not enough.
+    #[cold]
+    pub(crate) fn spending(mut self, spent: SpentLimit) -> Self {
+        self.0.spent = Some(spent);
+        self
+    }
+
     /// The kind of this error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
+    }
+
+    /// The limit that was not enough; `None` if that is not the cause.
+    #[must_use]
+    pub fn spent(&self) -> Option<SpentLimit> {
+        self.0.spent
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, Error as SqliteError};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, SpentLimit};
 use crate::schema::TABLES;
 use crate::server::Access;
 
@@ -67,10 +67,8 @@ pub(crate) fn check_tables(connection: &Connection) -> Result<(), Error> {
 /// The error that a text is too long, or that SQLite needs more memory than it may take.
 pub(crate) fn too_large(what: &str) -> Error {
     let most = longest(borehole_memory::budget()) >> 20;
-    let message = format!(
-        "{what}: texts of at most {most} MiB are read within the limit of memory; --max-memory raises it"
-    );
-    Error::new(ErrorKind::Io, message)
+    let message = format!("{what}: texts of at most {most} MiB are read within the limit of memory");
+    Error::new(ErrorKind::Io, message).spending(SpentLimit::Memory)
 }
 
 /// Interrupts a statement that gives no row for too long.
@@ -113,8 +111,8 @@ impl Onlooker {
             return crate::sqlite::refused(error);
         }
         let limit = crate::time_limits::duration(self.limit);
-        let message = format!("waited {limit} for a row of the answer; --timeout sets how long to wait");
-        Error::new(ErrorKind::Statement, message)
+        let message = format!("waited {limit} for a row of the answer");
+        Error::new(ErrorKind::Statement, message).spending(SpentLimit::Time)
     }
 }
 

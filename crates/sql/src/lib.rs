@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! PHP heaps in databases: writes a heap graph in the schema of reli's memory database, and reads it back.
 //!
 //! [`schema`] describes the tables once; [`dialect`] translates them to the SQL of SQLite, PostgreSQL and MySQL.
@@ -52,7 +54,7 @@ mod tls;
 
 pub use answer::{AnswerSink, QueryAnswer, SqlValue};
 pub use database::{AddStep, AddedRun, Database, Keep, StoredRun};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, SpentLimit};
 pub use page::page;
 pub use paths::{NodePaths, PathSizes};
 pub use queries::{NamedQuery, Parameters, QUERIES};

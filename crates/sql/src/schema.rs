@@ -6,6 +6,7 @@
 
 /// A table.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct SchemaTable {
     /// The name.
     pub name: &'static str,
@@ -19,6 +20,7 @@ pub struct SchemaTable {
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct SchemaColumn {
     /// The name.
     pub name: &'static str,
@@ -35,6 +37,7 @@ pub struct SchemaColumn {
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SqlType {
     /// A number that the database assigns.
     Serial,
@@ -48,6 +51,7 @@ pub enum SqlType {
 
 /// An index.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct SchemaIndex {
     /// The name.
     pub name: &'static str,

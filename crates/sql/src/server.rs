@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::encryption::Encryption;
 #[cfg(any(feature = "postgresql", feature = "mysql"))]
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, SpentLimit};
 use crate::percent::{decoded, encoded, take_parameters};
 use crate::time_limits::TimeLimits;
 #[cfg(any(feature = "postgresql", feature = "mysql"))]
@@ -166,10 +166,8 @@ impl Server {
     #[cold]
     #[cfg(any(feature = "postgresql", feature = "mysql"))]
     pub(crate) fn too_slow(&self, limit: Duration, waited_for: &str) -> Error {
-        self.unreached(format_args!(
-            "waited {} for {waited_for}; --timeout sets how long to wait",
-            duration(limit)
-        ))
+        let unreached = self.unreached(format_args!("waited {} for {waited_for}", duration(limit)));
+        unreached.spending(SpentLimit::Time)
     }
 
     /// The error that the server rejects the user.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, SpentLimit};
 
 /// The time limits of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,11 +64,10 @@ impl TimeLimits {
 #[cold]
 pub(crate) fn silent(limit: Duration, waited_for: &str) -> Error {
     let message = format!(
-        "lost connection to the server: waited {} for {waited_for}, and it does not answer a new connection; \
-         --timeout sets how long to wait",
+        "lost connection to the server: waited {} for {waited_for}, and it does not answer a new connection",
         duration(limit)
     );
-    Error::new(ErrorKind::Connection, message)
+    Error::new(ErrorKind::Connection, message).spending(SpentLimit::Time)
 }
 
 /// A limit as text, such as `30 s`.

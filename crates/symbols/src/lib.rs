@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Finds the functions, files and lines of addresses in native code.
 //!
 //! * A [`Symbolizer`] resolves addresses in [modules](Module): programs, libraries, or an image copied from memory. It reads

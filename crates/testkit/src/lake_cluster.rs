@@ -1,9 +1,12 @@
 //! A cluster on loopback for queries on lakes: a scheduler and executors, each a process with one core.
 
+use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
+
+use crate::Scratch;
 
 /// The time limit for a scheduler to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -14,6 +17,8 @@ pub struct LakeCluster {
     scheduler: Child,
     executors: Vec<Child>,
     url: String,
+    /// The folder of the scheduler's log.
+    scratch: Scratch,
 }
 
 impl Drop for LakeCluster {
@@ -40,8 +45,11 @@ impl LakeCluster {
         let address = free_address()?;
         // The shortest timeout that is allowed, so that a killed executor is noticed soon.
         let scheduler = ["scheduler", "--bind", &address, "--executor-timeout", "10"];
-        let scheduler = spawn(program().args(scheduler))?;
-        let mut cluster = Self { scheduler, executors: Vec::new(), url: format!("df://{address}") };
+        let scratch = Scratch::new();
+        let log = File::create(scratch.path(LOG))?;
+        let scheduler = quiet(program().args(scheduler)).env("RUST_LOG", "warn").stderr(log).spawn()?;
+        let url = format!("df://{address}");
+        let mut cluster = Self { scheduler, executors: Vec::new(), url, scratch };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(&address).is_err() {
             if Instant::now() >= deadline {
@@ -55,7 +63,7 @@ impl LakeCluster {
             let bind = free_address()?;
             command.args(["executor", "--scheduler", &address, "--bind", &bind, "--cores", "1"]);
             prepare(&mut command);
-            cluster.executors.push(spawn(&mut command)?);
+            cluster.executors.push(quiet(&mut command).spawn()?);
         }
         Ok(cluster)
     }
@@ -64,6 +72,12 @@ impl LakeCluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The warnings and errors of the scheduler so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path(LOG)).unwrap_or_default()
     }
 
     /// Kills an executor with SIGKILL.
@@ -75,9 +89,12 @@ impl LakeCluster {
     }
 }
 
-fn spawn(command: &mut Command) -> io::Result<Child> {
+/// The name of the scheduler's log.
+const LOG: &str = "scheduler.log";
+
+fn quiet(command: &mut Command) -> &mut Command {
     let command = command.current_dir(env::temp_dir()).stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    command.stdout(Stdio::null()).stderr(Stdio::null())
 }
 
 /// An address on loopback with a free port.

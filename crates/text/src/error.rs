@@ -34,6 +34,10 @@ pub enum ErrorKind {
     Memory,
     /// The input could not be read.
     Io,
+    /// The output could not be written, or a sink failed.
+    Output,
+    /// The work was cancelled.
+    Cancelled,
 }
 
 /// A position in an input.
@@ -94,6 +98,12 @@ impl Error {
     pub fn at(mut self, position: Position) -> Self {
         self.0.position = position;
         self
+    }
+
+    /// The failure of the operating system or of the caller's reader, as it was returned.
+    #[must_use]
+    pub fn io_error(&self) -> Option<&io::Error> {
+        self.0.source.as_ref()
     }
 
     /// The number of the operating system's error; `None` for other failures, such as damaged compressed data.
@@ -190,9 +200,9 @@ impl fmt::Debug for Error {
 }
 
 impl error::Error for Error {
+    /// The failure of the operating system or of the caller's reader. Its text is a part of this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        // The message already holds the text of the system's error.
-        self.0.source.as_ref().and_then(error::Error::source)
+        self.io_error().map(|error| error as _)
     }
 }
 
@@ -215,10 +225,11 @@ impl fmt::Display for ReadError {
 }
 
 impl error::Error for ReadError {
+    /// The error itself. Its text is this error's text.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Input(error) => error.source(),
-            Self::Sink(error) => error.source(),
+            Self::Input(error) => Some(error),
+            Self::Sink(error) => Some(error),
         }
     }
 }

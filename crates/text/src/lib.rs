@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! The one home of how Borehole writes words and numbers: amounts, escapes, JSON and tables, and the
 //! errors and warnings of its readers.
 //!
@@ -15,6 +17,7 @@ mod json_ascii;
 mod json_lines;
 pub mod lossless;
 mod table;
+mod utc;
 mod warning;
 
 pub use address::without_passwords;
@@ -29,4 +32,5 @@ pub use fit::{KeptEnd, crop, crop_middle, pad, width};
 pub use json_ascii::put_ascii_json;
 pub use json_lines::LineWriter;
 pub use table::{TextColumn, TextTable, WIDEST_INNER, WIDEST_LAST};
-pub use warning::Warning;
+pub use utc::iso_utc;
+pub use warning::{Warning, WarningKind};

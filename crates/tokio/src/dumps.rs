@@ -15,6 +15,7 @@ use crate::lane::RuntimeLane;
 /// `dial9-tokio-telemetry` 0.5.7.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct TaskDumpEvent<'a> {
     /// The time at which it began to wait.
     #[traceevent(timestamp)]

@@ -69,6 +69,7 @@ pub struct WorkerUnparkEvent {
 
 /// The state of a runtime's queues.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuntimeMetricsEvent<'a> {
     /// The time.
     #[traceevent(timestamp)]
@@ -85,6 +86,7 @@ pub struct RuntimeMetricsEvent<'a> {
 /// A task is spawned.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct TaskSpawnEvent<'a> {
     /// The time.
     #[traceevent(timestamp)]
@@ -103,6 +105,7 @@ pub struct TaskSpawnEvent<'a> {
 /// A task ends.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct TaskTerminateEvent {
     /// The time.
     #[traceevent(timestamp)]

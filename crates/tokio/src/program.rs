@@ -66,6 +66,7 @@ pub fn main<F: Future>(name: &str, builder: &mut Builder, future: F) -> F::Outpu
 pub fn start(settings: Settings) -> io::Result<(Recorder, TokioRecorder)> {
     let (dump_signal, long_poll, resources) = (settings.dump_signal, settings.long_poll, settings.resources);
     let allocation_bytes = settings.allocation_bytes;
+    let (cpu_hz, off_cpu) = (settings.cpu_hz, settings.off_cpu);
     let recorder = started(settings)?;
     #[cfg(all(unix, feature = "signal"))]
     {
@@ -85,11 +86,32 @@ pub fn start(settings: Settings) -> io::Result<(Recorder, TokioRecorder)> {
     }
     #[cfg(not(feature = "allocations"))]
     refuse_without("allocations", allocation_bytes.is_some())?;
+    // Before there are workers: threads are sampled if the thread that starts them is.
+    #[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+    sample_threads(recorder.handle(), cpu_hz, off_cpu);
+    #[cfg(not(all(target_os = "linux", feature = "cpu-samples")))]
+    refuse_without("cpu-samples", cpu_hz.is_some() || off_cpu)?;
     let mut tokio = TokioRecorder::new(recorder.handle());
     if let Some(limit) = long_poll {
         tokio = tokio.trigger_on_long_poll(limit);
     }
     Ok((recorder, tokio))
+}
+
+/// Samples the threads. A service must not fail because of the machine that it runs on, so the metadata say if that is not allowed.
+#[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+fn sample_threads(handle: borehole_recorder::Handle, cpu_hz: Option<u32>, off_cpu: bool) {
+    let refused = |kind: &str, sampled: io::Result<()>| {
+        if let Err(error) = sampled {
+            handle.set_metadata(&format!("{kind}.refused"), &error.to_string());
+        }
+    };
+    if let Some(hz) = cpu_hz {
+        refused("cpu_samples", handle.sample_cpu(hz));
+    }
+    if off_cpu {
+        refused("off_cpu_samples", handle.sample_off_cpu());
+    }
 }
 
 #[cfg(feature = "upload")]

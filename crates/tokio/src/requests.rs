@@ -17,6 +17,7 @@ use crate::thread::current_task;
 ///
 /// Borehole's own; the roles are those of dial9 0.5.7 for spans that are one event.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HttpRequestEvent<'a> {
     /// The time of the answer.
     #[traceevent(timestamp)]

@@ -21,6 +21,7 @@ use crate::thread::current_task;
 /// A span is closed. Source: `dial9-utils` 0.5.7.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct SpanCloseEvent {
     /// The time.
     #[traceevent(timestamp)]

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use borehole_model::{
     Context, Event, FieldKind as ModelKind, ProfileSink, Sample, Shape, ShapeId, StringId, Tables, Thread,
-    ThreadNames, Value, Warning,
+    ThreadNames, Value, Warning, dial9,
 };
 use hashbrown::HashMap;
 
@@ -37,7 +37,7 @@ pub struct Exporter<W: Write> {
     writer: Writer<W>,
     options: ExportOptions,
     schemas: HashMap<SchemaKey, Schema>,
-    /// Created for the first sample.
+    /// Created for the first sample, or the first event that states the clock.
     samples: Option<Box<SampleEvents>>,
     /// Whether the facts of the current segment have been written.
     has_begun: bool,
@@ -125,10 +125,7 @@ impl<W: Write> ProfileSink for Exporter<W> {
         if let Some(name) = self.next_source.take() {
             self.begin_source(&name)?;
         }
-        let samples = match &mut self.samples {
-            Some(samples) => samples,
-            none => none.insert(Box::new(SampleEvents::new()?)),
-        };
+        let samples = sample_events(&mut self.samples)?;
         if !std::mem::replace(&mut self.has_begun, true) {
             samples.begin(&mut self.writer, at.tables, at.segment)?;
         }
@@ -149,6 +146,11 @@ impl<W: Write> ProfileSink for Exporter<W> {
             self.losses.add("lists and maps", u64::from(!is_written));
         }
         fields.finish()?;
+        if schema.name() == dial9::event::CLOCK_SYNC
+            && let Some(start_unix_ns) = clock_start(&schema, event)
+        {
+            sample_events(&mut self.samples)?.follow_clock(start_unix_ns);
+        }
         Ok(ControlFlow::Continue(()))
     }
 
@@ -198,6 +200,21 @@ impl<W: Write> Export for Exporter<W> {
         self.losses.iter().for_each(|(what, count)| losses.add(what, count));
         losses
     }
+}
+
+fn sample_events(samples: &mut Option<Box<SampleEvents>>) -> io::Result<&mut SampleEvents> {
+    Ok(match samples {
+        Some(samples) => samples,
+        none => none.insert(Box::new(SampleEvents::new()?)),
+    })
+}
+
+/// The wall time of the origin of a trace's clock, as a `ClockSyncEvent` states it.
+fn clock_start(schema: &Schema, event: &Event<'_>) -> Option<i64> {
+    let is_wall_time = |field: &Field| field.name == dial9::field::UNIX_TIME;
+    let value = event.values.get(schema.fields().iter().position(is_wall_time)?)?;
+    let Value::Unsigned(unix_ns) = *value else { return None };
+    i64::try_from(i128::from(unix_ns) - i128::from(event.time_ns?)).ok()
 }
 
 /// The number of texts of a value that are not UTF-8; they are replaced, because readers of the format reject them.
@@ -263,7 +280,7 @@ const fn is_writable(kind: FieldKind, dialect: Dialect) -> bool {
 
 /// The kind for a declared kind of the model; `None` if it is undeclared.
 fn declared_kind(kind: ModelKind) -> Option<FieldKind> {
-    FieldKind::ALL.into_iter().find(|known| model_kind(*known) == kind)
+    FieldKind::ALL.iter().copied().find(|known| model_kind(*known) == kind)
 }
 
 /// Writes the value of a field. Returns whether the dialect has such values; otherwise the field stays empty.

@@ -1,12 +1,15 @@
 //! The names of Borehole's own events, and the keys of metadata.
 
-use borehole_model::dial9::label;
+use borehole_model::dial9::{label, metadata};
 
-/// The frequency of CPU samples, in Hertz. Source: dial9 0.5.7.
-pub(super) const FREQUENCY_HZ: &[u8] = b"cpu.profile.frequency_hz";
+/// The frequency of CPU samples, in Hertz.
+pub(super) const FREQUENCY_HZ: &[u8] = metadata::CPU_HZ.as_bytes();
 
 /// The sampling period in nanoseconds: Borehole's own, for periods that are not a whole number of Hertz.
 pub(super) const PERIOD_NS: &[u8] = b"sampling.period_ns";
+
+/// The entry of a recording that says that its samples are of time off the CPU. Source: `borehole-capture`.
+pub(super) const OFF_CPU_MODE: (&[u8], &[u8]) = (b"mode", b"off-cpu");
 
 /// The process of the samples: Borehole's own.
 pub(super) const PROCESS: &[u8] = b"process.id";

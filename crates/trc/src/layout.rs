@@ -59,6 +59,7 @@ pub const FIRST_DYNAMIC_TYPE_ID: u16 = 256;
 /// The kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum FrameTag {
     /// Defines a type of events.
     Schema = 0x01,
@@ -76,8 +77,8 @@ pub enum FrameTag {
 
 impl FrameTag {
     /// All tags, in order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Schema, Self::Event, Self::Strings, Self::Stacks, Self::Reset, Self::Annotations];
+    pub const ALL: &'static [Self] =
+        &[Self::Schema, Self::Event, Self::Strings, Self::Stacks, Self::Reset, Self::Annotations];
 
     /// The tag with this number.
     #[inline]
@@ -141,7 +142,7 @@ pub enum FieldKind {
 
 impl FieldKind {
     /// All kinds, in order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: &'static [Self] = &[
         Self::I64,
         Self::F64,
         Self::Bool,

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! `trc`, the self-describing event trace of dial9: the activity of a Tokio program, or any other events that a program
 //! records.
 //!
@@ -61,7 +63,9 @@ pub use borehole_derive::{ReadEvent, TraceEvent};
 pub use borehole_model::dial9;
 
 // The types in this crate's signatures that other crates own.
-pub use borehole_model::{Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning};
+pub use borehole_model::{
+    Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning, WarningKind,
+};
 pub use borehole_text::{Error, ErrorKind, Position, ReadError};
 
 /// The short name of the format.

@@ -232,6 +232,30 @@ mod tests {
     }
 
     #[test]
+    fn garbage_is_removed_once_it_is_much_and_most() {
+        /// The length of a store of three equal entries, two of which are garbage, in units.
+        fn kept<S: Store>(entry: &S::Entry) -> usize {
+            let mut pool = Pool::<S>::default();
+            (0..3).for_each(|_| pool.define(0, entry));
+            pool.store.end()
+        }
+        let half = MUCH_GARBAGE_BYTES / 2;
+        assert_eq!(kept::<String>(&"a".repeat(half)), 3 * half);
+        assert_eq!(kept::<String>(&"a".repeat(half + 1)), half + 1);
+        let half = half / 8;
+        assert_eq!(kept::<Vec<[u8; 8]>>(&vec![[1; 8]; half]), 3 * half);
+        assert_eq!(kept::<Vec<[u8; 8]>>(&vec![[1; 8]; half + 1]), half + 1);
+        // Half of it is in use.
+        let mut pool = StringPool::default();
+        let large = "a".repeat(2 * MUCH_GARBAGE_BYTES);
+        pool.define(0, &large);
+        pool.define(0, &large);
+        assert_eq!(pool.store.end(), 2 * large.len());
+        pool.define(0, "");
+        assert_eq!((pool.store.end(), pool.get(0)), (0, Some("")));
+    }
+
+    #[test]
     fn stacks_and_strings_can_be_empty() {
         let mut stacks = StackPool::default();
         stacks.define(3, &[]);

@@ -15,7 +15,7 @@ use super::raw::prefixed;
 use super::schema::{Annotation, Schema};
 use super::search::Search;
 use super::value::{Slot, Stack};
-use crate::{Error, Position, ReadOptions, Recovery, Warning};
+use crate::{Error, Position, ReadOptions, Recovery, Warning, WarningKind};
 use borehole_wire::Window;
 use borehole_wire::envelope::Envelope;
 
@@ -493,7 +493,8 @@ impl<R: Read> Reader<R> {
             if !damage.is_truncated() && !self.options.is_lenient() {
                 return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
-            self.warn(offset, 0, || damage.to_string());
+            let kind = if damage.is_truncated() { WarningKind::Truncated } else { WarningKind::Damaged };
+            self.warn_of(kind, offset, 0, || damage.to_string());
         }
         if damage.is_some() && self.go_on_after_damage()? {
             return Ok(());
@@ -516,7 +517,7 @@ impl<R: Read> Reader<R> {
     fn cut(&mut self) -> Result<(), Error> {
         let left = self.window.available().len();
         let message = || format!("truncated: the last {left} bytes are an incomplete frame");
-        self.warn(self.window.offset(), left as u64, message);
+        self.warn_of(WarningKind::Truncated, self.window.offset(), left as u64, message);
         self.window.consume(left);
         self.end()
     }
@@ -537,8 +538,12 @@ impl<R: Read> Reader<R> {
 
     /// Keeps or counts a warning: of millions, only the kept ones are formatted.
     pub(super) fn warn(&mut self, offset: u64, lost_bytes: u64, message: impl FnOnce() -> String) {
+        self.warn_of(WarningKind::Damaged, offset, lost_bytes, message);
+    }
+
+    fn warn_of(&mut self, kind: WarningKind, offset: u64, lost_bytes: u64, message: impl FnOnce() -> String) {
         let is_kept = self.recovery.warnings.len() < Recovery::MAX_WARNINGS;
         let message = if is_kept { message() } else { String::new() };
-        self.recovery.warn(Warning::new(message).at(offset).losing(lost_bytes));
+        self.recovery.warn(Warning::new(message).of_kind(kind).at(offset).losing(lost_bytes));
     }
 }

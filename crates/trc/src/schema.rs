@@ -219,14 +219,36 @@ mod tests {
     fn what_does_not_fit_sixteen_bits_is_refused() {
         let long = "x".repeat(65_536);
         let field = FieldType::required(FieldKind::Varint);
+        let annotated = |count: usize, key: &str| {
+            let annotation = Annotation { field: 0, key: key.to_owned(), value: long.clone() };
+            Schema::define(Definition { annotations: vec![annotation; count], ..Definition::default() })
+        };
+        let fields = |count| Schema::new("", vec![("", field); count]);
         assert!(Schema::new(&long[1..], [(&long[1..], field)]).is_ok());
-        for error in [
-            Schema::new(&long, []).unwrap_err(),
-            Schema::new("", [(long.as_str(), field)]).unwrap_err(),
-            Schema::new("", vec![("", field); 65_536]).unwrap_err(),
+        assert!(fields(65_535).is_ok() && annotated(1, &long[1..]).is_ok());
+        for (what, refused) in [
+            ("event name", Schema::new(&long, [])),
+            ("field name", Schema::new("", [("", field), (long.as_str(), field)])),
+            ("number of fields", fields(65_536)),
+            ("annotation key", annotated(2, &long)),
         ] {
-            assert!(error.to_string().ends_with("too large: expected at most 65535, found 65536"), "{error}");
+            let message = format!("{what} too large: expected at most 65535, found 65536");
+            assert_eq!(refused.unwrap_err().to_string(), message);
         }
+    }
+
+    #[test]
+    fn there_are_at_most_65535_annotations() {
+        let annotation = Annotation { field: 0, key: String::new(), value: String::new() };
+        let defined = |count| {
+            Schema::define(Definition {
+                annotations: vec![annotation.clone(); count],
+                ..Definition::default()
+            })
+        };
+        assert!(defined(65_535).is_ok());
+        let message = "number of annotations too large: expected at most 65535, found 65536";
+        assert_eq!(defined(65_536).unwrap_err().to_string(), message);
     }
 
     #[test]

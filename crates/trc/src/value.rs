@@ -124,6 +124,7 @@ impl<'a> Stack<'a> {
 
 /// Addresses, the leaf first, of a stream or of the program.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum StackFrames<'a> {
     /// In the form of a stream.
     Stored(Stack<'a>),

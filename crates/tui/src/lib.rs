@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! The terminal explorers of profiles, of heaps and of Tokio traces.
 //!
 //! [`App`] is the state of the profile explorer, [`HeapApp`] that of the heap explorer, [`TokioApp`] that of the explorer of Tokio

@@ -8,7 +8,7 @@ use borehole_text::{document, grouped, markup};
 
 use crate::json::{Object, list};
 use crate::names::{PageNames, cut_end, cut_start};
-use crate::page::{PageParts, PageWords, beside, cut_table, heading, top_table};
+use crate::page::{PageTexts, beside, cut_table, table_section};
 use crate::report::write_names;
 
 /// The number of table rows in the page for each sort column, and the number shown without scripts.
@@ -22,37 +22,80 @@ const DEPTH: usize = 400;
 /// One HTML file with the changes between two sides, called `before` and `after`: a red and blue flame graph and a table.
 #[must_use]
 pub fn diff_html(view: &DiffView, before: &str, after: &str) -> String {
-    let calls = DiffCalls::new(&view.tree);
-    let rows = rows(view);
-    let mut places = Places::default();
-    let call_functions: Vec<i64> =
-        calls.nodes.iter().map(|node| node.frame.map_or(-1, |frame| places.of(frame))).collect();
-    let row_functions: Vec<i64> = rows.iter().map(|row| places.of(&row.frame)).collect();
-    let frames = places.frames.iter();
-    let names = PageNames::new(frames.map(|frame| (&frame.function[..], frame.file.as_deref())));
-    let unit = DiffUnit::of(view);
-    PageParts {
-        title: "What changed".to_owned(),
-        about: format!("{} → {}", document(before.as_bytes()), document(after.as_bytes())),
-        facts: facts(view, unit),
-        notes: notes(view, &calls, rows.len()),
-        words: PageWords::CALLS,
-        times: String::new(),
-        key: KEY.to_owned(),
-        is_wide: true,
-        table: table(&rows, unit),
-        table_title: "Functions".to_owned(),
-        table_count: format!(
-            "{} of {} functions shown",
-            grouped(rows.len().min(WRITTEN_ROWS) as u64),
-            grouped(view.functions.len() as u64)
-        ),
-        data: data(view, &calls, &call_functions, &row_functions, &rows, &names, unit),
-    }
-    .html()
+    let diff = DiffParts::new(view, before, after);
+    diff.texts.html(&table(&diff.rows, diff.unit), &diff.json(view))
 }
 
-const KEY: &str = r#"<p class="key"><span><i class="more-key"></i>more</span><span><i class="less-key"></i>less</span><span><i class="same-key"></i>not significant</span><span>box width: mean of both sides</span></p>"#;
+/// The data of such a page as JSON, for an application that gets them from a server.
+#[must_use]
+pub fn diff_json(view: &DiffView, before: &str, after: &str) -> String {
+    DiffParts::new(view, before, after).json(view)
+}
+
+/// The parts of a diff that are in its page, and the texts about it.
+struct DiffParts<'v> {
+    texts: PageTexts,
+    calls: DiffCalls<'v>,
+    rows: Vec<&'v DiffRow>,
+    /// The functions of the calls and of the rows; -1 for none.
+    call_functions: Vec<i64>,
+    row_functions: Vec<i64>,
+    names: PageNames,
+    unit: DiffUnit,
+}
+
+impl<'v> DiffParts<'v> {
+    fn new(view: &'v DiffView, before: &str, after: &str) -> Self {
+        let calls = DiffCalls::new(&view.tree);
+        let rows = rows(view);
+        let mut places = Places::default();
+        let call_functions =
+            calls.nodes.iter().map(|node| node.frame.map_or(-1, |frame| places.of(frame))).collect();
+        let row_functions = rows.iter().map(|row| places.of(&row.frame)).collect();
+        let frames = places.frames.iter();
+        let names = PageNames::new(frames.map(|frame| (&frame.function[..], frame.file.as_deref())));
+        let unit = DiffUnit::of(view);
+        let texts = PageTexts {
+            title: "What changed".to_owned(),
+            about: format!("{} → {}", document(before.as_bytes()), document(after.as_bytes())),
+            facts: facts(view, unit),
+            notes: notes(view, &calls, rows.len()),
+        };
+        Self { texts, calls, rows, call_functions, row_functions, names, unit }
+    }
+
+    fn json(&self, view: &DiffView) -> String {
+        let Self { texts, calls, rows, call_functions, row_functions, names, unit } = self;
+        let mut data = texts.object();
+        data.text("kind", "diff").number("all", 1).number("distinct", view.functions.len());
+        data.number("factor", unit.factor).text("unit", unit.name);
+        write_names(&mut data, names);
+        let caller =
+            |call: &DiffCall<'_>| call.caller.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+        let mut tree = Object::new();
+        tree.numbers("caller", calls.nodes.iter().map(caller)).numbers("fn", call_functions);
+        data.raw("calls", &tree.end());
+        let self_values =
+            [0, 1].map(|side| list(calls.nodes.iter().map(|call| number(call.self_values[side]))));
+        data.raw("self", &list(self_values));
+        data.numbers("marked", calls.nodes.iter().map(|call| u8::from(call.is_marked)));
+        let flag = |is_marked: bool| if is_marked { "1" } else { "0" }.to_owned();
+        data.raw(
+            "top",
+            &list(rows.iter().zip(row_functions).map(|(row, function)| {
+                let values = [&row.self_change, &row.total_change]
+                    .map(|change| [change.before.value, change.after.value].map(number));
+                let marks = [
+                    row.self_change.is_marked,
+                    row.total_change.is_marked,
+                    row.self_change.is_marked || row.total_change.is_marked,
+                ];
+                list(std::iter::once(function.to_string()).chain(values.concat()).chain(marks.map(flag)))
+            })),
+        );
+        data.without_samples().end()
+    }
+}
 
 /// The functions in the table: the first ones in the order of the view, and by each column.
 fn rows(view: &DiffView) -> Vec<&DiffRow> {
@@ -254,9 +297,7 @@ fn notes(view: &DiffView, calls: &DiffCalls<'_>, rows: usize) -> Vec<String> {
 }
 
 fn table(rows: &[&DiffRow], unit: DiffUnit) -> String {
-    let heads =
-        [(1, "Self before"), (2, "after"), (9, "change"), (3, "Total before"), (4, "after"), (10, "change")];
-    let head: String = heads.map(|(sort, text)| heading(sort, text)).concat();
+    let heads = ["Self before", "after", "change", "Total before", "after", "change"];
     let change = |change: &ValueChange| {
         let class = match change.is_marked {
             true if change.difference() > 0.0 => " class=\"more\"",
@@ -281,44 +322,7 @@ fn table(rows: &[&DiffRow], unit: DiffUnit) -> String {
             beside(file.as_deref()),
         )
     });
-    top_table(&head, "Function", rows)
-}
-
-fn data(
-    view: &DiffView,
-    calls: &DiffCalls<'_>,
-    call_functions: &[i64],
-    row_functions: &[i64],
-    rows: &[&DiffRow],
-    names: &PageNames,
-    unit: DiffUnit,
-) -> String {
-    let mut data = Object::new();
-    data.text("kind", "diff").number("all", 1).number("distinct", view.functions.len());
-    data.number("factor", unit.factor).text("unit", unit.name);
-    write_names(&mut data, names);
-    let caller = |call: &DiffCall<'_>| call.caller.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
-    let mut tree = Object::new();
-    tree.numbers("caller", calls.nodes.iter().map(caller)).numbers("fn", call_functions);
-    data.raw("calls", &tree.end());
-    let self_values = [0, 1].map(|side| list(calls.nodes.iter().map(|call| number(call.self_values[side]))));
-    data.raw("self", &list(self_values));
-    data.numbers("marked", calls.nodes.iter().map(|call| u8::from(call.is_marked)));
-    let flag = |is_marked: bool| if is_marked { "1" } else { "0" }.to_owned();
-    data.raw(
-        "top",
-        &list(rows.iter().zip(row_functions).map(|(row, function)| {
-            let values = [&row.self_change, &row.total_change]
-                .map(|change| [change.before.value, change.after.value].map(number));
-            let marks = [
-                row.self_change.is_marked,
-                row.total_change.is_marked,
-                row.self_change.is_marked || row.total_change.is_marked,
-            ];
-            list(std::iter::once(function.to_string()).chain(values.concat()).chain(marks.map(flag)))
-        })),
-    );
-    data.without_samples().end()
+    table_section("Functions", &heads, "Function", rows)
 }
 
 /// Formats a value with the digits that are shown, and some more.

@@ -8,7 +8,7 @@ use borehole_text::{bytes, document, grouped, markup, percent, percent_of};
 
 use crate::json::{Object, list};
 use crate::names::PageNames;
-use crate::page::{PageParts, PageWords, cut_table, heading, top_table};
+use crate::page::{PageTexts, cut_table, table_section};
 use crate::report::write_names;
 
 /// The number of classes in the page for each sort column, and the number shown without scripts.
@@ -21,6 +21,29 @@ const WRITTEN_ROWS: usize = 100;
 /// `title` may be any text.
 #[must_use]
 pub fn heap_html(page: &HeapPage, title: &str) -> String {
+    let (classes, rows, names) = tabled(page);
+    let texts = texts(page, classes.len(), title);
+    texts.html(&table(&classes, page.total_bytes), &data(&texts, page, (&classes, &rows), &names))
+}
+
+/// The data of such a page as JSON, for an application that gets them from a server.
+#[must_use]
+pub fn heap_json(page: &HeapPage, title: &str) -> String {
+    let (classes, rows, names) = tabled(page);
+    data(&texts(page, classes.len(), title), page, (&classes, &rows), &names)
+}
+
+fn texts(page: &HeapPage, rows: usize, title: &str) -> PageTexts {
+    PageTexts {
+        title: document(title.as_bytes()),
+        about: "What keeps the memory of a PHP process alive".to_owned(),
+        facts: facts(page),
+        notes: notes(page, rows),
+    }
+}
+
+/// The classes of the table, the name of each, and all names.
+fn tabled(page: &HeapPage) -> (Vec<&ClassView>, Vec<usize>, PageNames) {
     let classes: Vec<&ClassView> = leading(
         page.classes.iter().collect(),
         ROWS,
@@ -37,22 +60,7 @@ pub fn heap_html(page: &HeapPage, title: &str) -> String {
     });
     let rows: Vec<usize> = rows.collect();
     let names = PageNames::new(all.into_iter().map(|name| (name, None)));
-    let shown = classes.len().min(WRITTEN_ROWS) as u64;
-    PageParts {
-        title: document(title.as_bytes()),
-        about: "What keeps the memory of a PHP process alive".to_owned(),
-        words: PageWords::HEAP,
-        facts: facts(page),
-        notes: notes(page, classes.len()),
-        times: String::new(),
-        key: String::new(),
-        is_wide: false,
-        table: table(&classes, page.total_bytes),
-        table_title: "Classes".to_owned(),
-        table_count: format!("{} of {} classes shown", grouped(shown), grouped(page.classes.len() as u64)),
-        data: data(page, &classes, &rows, &names),
-    }
-    .html()
+    (classes, rows, names)
 }
 
 fn facts(page: &HeapPage) -> Vec<(String, String)> {
@@ -91,8 +99,6 @@ fn notes(page: &HeapPage, rows: usize) -> Vec<String> {
 }
 
 fn table(classes: &[&ClassView], all: u64) -> String {
-    let head =
-        [heading(1, "Retained"), heading(1, "%"), heading(2, "Shallow"), heading(3, "Objects")].concat();
     let share = |count: u64| percent(percent_of(count, all));
     let rows = classes.iter().take(WRITTEN_ROWS).map(|class| {
         format!(
@@ -104,12 +110,17 @@ fn table(classes: &[&ClassView], all: u64) -> String {
             markup(&crate::names::cut_end(&class.name, 200)),
         )
     });
-    top_table(&head, "Class", rows)
+    table_section("Classes", &["Retained", "%", "Shallow", "Objects"], "Class", rows)
 }
 
-fn data(page: &HeapPage, classes: &[&ClassView], rows: &[usize], names: &PageNames) -> String {
+fn data(
+    texts: &PageTexts,
+    page: &HeapPage,
+    (classes, rows): (&[&ClassView], &[usize]),
+    names: &PageNames,
+) -> String {
     let blocks = &page.blocks;
-    let mut data = Object::new();
+    let mut data = texts.object();
     data.text("kind", "heap").number("all", page.total_bytes).number("distinct", page.classes.len());
     write_names(&mut data, names);
     let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);

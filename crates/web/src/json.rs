@@ -70,7 +70,7 @@ pub(crate) fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
     list
 }
 
-fn text(value: &str) -> String {
+pub(crate) fn text(value: &str) -> String {
     format!("\"{}\"", escaped(value))
 }
 

@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Profiles, heaps and traces of Tokio programs as pages and pictures: one self-contained file each, which needs no network.
 //!
 //! This crate reads views, which are plain data, never tables or formats. Names in a profile may be anything, even markup or
@@ -6,7 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+mod chart;
 mod diff;
+mod explorer;
 mod heap;
 mod json;
 mod names;
@@ -15,8 +19,10 @@ mod report;
 mod svg;
 mod tokio;
 
-pub use diff::diff_html;
-pub use heap::heap_html;
-pub use report::report_html;
+pub use chart::{PAGE_CHART, chart_json};
+pub use diff::{diff_html, diff_json};
+pub use explorer::{EXPLORER_SCRIPT, EXPLORER_STYLE, explorer_html};
+pub use heap::{heap_html, heap_json};
+pub use report::{report_html, report_json};
 pub use svg::diff_svg;
-pub use tokio::tokio_html;
+pub use tokio::{tokio_html, tokio_json};

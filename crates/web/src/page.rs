@@ -1,40 +1,42 @@
-//! The frame of a page: its parts, and what reports and diffs have in common.
+//! The frame of a page: its head, what is readable without scripts, its data and its script.
 
 use borehole_text::{grouped, markup};
 
-/// The style and the script of a kind of page. `cargo xtask web` makes them from the sources in `web/`.
+use crate::json::{Object, list, text};
+
+/// A style and a script. `cargo xtask web` makes them from the sources in `web/`.
 pub(crate) struct PageCode {
-    style: &'static str,
-    script: &'static str,
+    pub(crate) style: &'static str,
+    pub(crate) script: &'static str,
     /// The checksums for the content security policy, which allows nothing else.
     style_checksum: &'static str,
     script_checksum: &'static str,
 }
 
 impl PageCode {
-    /// For profiles, diffs and heaps.
-    pub(crate) const PROFILE: Self = Self {
-        style: include_str!("assets/profile.css"),
-        script: include_str!("assets/profile.js"),
-        style_checksum: include_str!("assets/profile.css.checksum"),
-        script_checksum: include_str!("assets/profile.js.checksum"),
+    /// For pages that hold their data.
+    const PAGE: Self = Self {
+        style: include_str!("assets/page.css"),
+        script: include_str!("assets/page.js"),
+        style_checksum: include_str!("assets/page.css.checksum"),
+        script_checksum: include_str!("assets/page.js.checksum"),
     };
 
-    /// For traces of Tokio programs.
-    pub(crate) const TOKIO: Self = Self {
-        style: include_str!("assets/tokio.css"),
-        script: include_str!("assets/tokio.js"),
-        style_checksum: include_str!("assets/tokio.css.checksum"),
-        script_checksum: include_str!("assets/tokio.js.checksum"),
+    /// For the explorer, which asks a server for data.
+    pub(crate) const EXPLORER: Self = Self {
+        style: include_str!("assets/explorer.css"),
+        script: include_str!("assets/explorer.js"),
+        style_checksum: include_str!("assets/explorer.css.checksum"),
+        script_checksum: include_str!("assets/explorer.js.checksum"),
     };
 
     /// The head of a page: a policy, the title as markup, and the style. Where the browser knows trusted types, the policy also
     /// keeps the script from making markup of texts.
-    pub(crate) fn head(&self, title: &str) -> String {
+    fn head(&self, title: &str) -> String {
         let Self { style, style_checksum, script_checksum, .. } = self;
         format!(
             r#"<!doctype html>
-<html lang="en" class="no-script">
+<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{script_checksum}'; style-src '{style_checksum}'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'">
@@ -48,7 +50,7 @@ impl PageCode {
     }
 
     /// The end of a page: the data, which is JSON that nothing in it can end, and the script.
-    pub(crate) fn tail(&self, data: &str) -> String {
+    fn tail(&self, data: &str) -> String {
         format!(
             "<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{}</script>\n</body>\n</html>\n",
             self.script
@@ -56,78 +58,28 @@ impl PageCode {
     }
 }
 
-/// The last line of every page.
-pub(crate) const FOOTER: &str =
-    "<footer>Made by Borehole. This file contains all of its data and makes no network requests.</footer>\n";
-
-/// The labels of a page's boxes.
-pub(crate) struct PageWords {
-    /// The heading above them.
-    title: &'static str,
-    /// The buttons of their views.
-    views: [&'static str; 3],
-    search: &'static str,
-    /// The label of all boxes for screen readers.
-    label: &'static str,
-    /// The result of a double click.
-    both: &'static str,
-    /// The labels of the keys for the first two views.
-    keys: [&'static str; 2],
-}
-
-impl PageWords {
-    /// The labels for profiles.
-    pub(crate) const CALLS: Self = Self {
-        title: "Calls",
-        views: ["From roots", "Inverted", "Sandwich"],
-        search: "Search functions and files",
-        label: "Flame graph: arrow keys move between calls, Enter zooms, Escape zooms out, Space shows callers and callees",
-        both: "callers and callees",
-        keys: ["calls", "invert"],
-    };
-
-    /// The labels for heaps.
-    pub(crate) const HEAP: Self = Self {
-        title: "Retained memory",
-        views: ["From roots", "By shallow size", "One class or name"],
-        search: "Search classes and names",
-        label: "Retained memory: arrow keys move between blocks, Enter zooms, Escape zooms out, Space shows holders and contents",
-        both: "holders and contents",
-        keys: ["from roots", "by shallow size"],
-    };
-}
-
-impl Default for PageWords {
-    fn default() -> Self {
-        Self::CALLS
-    }
-}
-
-/// The contents of a page.
-#[derive(Default)]
-pub(crate) struct PageParts {
+/// The texts of a page.
+pub(crate) struct PageTexts {
     pub(crate) title: String,
     pub(crate) about: String,
-    pub(crate) words: PageWords,
     /// Numbers in large letters, each with its label.
     pub(crate) facts: Vec<(String, String)>,
     /// Notes that explain the numbers.
     pub(crate) notes: Vec<String>,
-    /// The sections above the flame graph, as markup.
-    pub(crate) times: String,
-    /// The legend of the colours, as markup.
-    pub(crate) key: String,
-    /// Whether the table needs the full width.
-    pub(crate) is_wide: bool,
-    /// The table without its frame, as markup.
-    pub(crate) table: String,
-    pub(crate) table_title: String,
-    pub(crate) table_count: String,
-    pub(crate) data: String,
 }
 
-impl PageParts {
-    pub(crate) fn html(&self) -> String {
+impl PageTexts {
+    /// An object with these texts, to which the data of the page are added.
+    pub(crate) fn object(&self) -> Object {
+        let mut object = Object::new();
+        object.text("title", &self.title).text("about", &self.about);
+        object.raw("facts", &list(self.facts.iter().map(|(what, much)| list([text(what), text(much)]))));
+        object.texts("notes", self.notes.iter().map(|note| &**note));
+        object
+    }
+
+    /// A page with `data`, which the script shows in place of all else. `readable` is markup for browsers without scripts.
+    pub(crate) fn html(&self, readable: &str, data: &str) -> String {
         let title = markup(&self.title);
         let facts: String = self
             .facts
@@ -135,87 +87,39 @@ impl PageParts {
             .map(|(what, much)| format!("<div><dt>{}</dt><dd>{}</dd></div>", markup(what), markup(much)))
             .collect();
         let notes: String = self.notes.iter().map(|note| format!("<li>{}</li>", markup(note))).collect();
-        let mut html = PageCode::PROFILE.head(&title);
+        let mut html = PageCode::PAGE.head(&title.to_string());
         html.push_str(&format!(
             r#"<body>
-<header>
-<div><h1>{title}</h1><p>{about}</p></div>
-<button id="theme" type="button" class="needs-script" aria-pressed="false">Dark</button>
-</header>
+<div id="app">
+<header><div><h1>{title}</h1><p>{about}</p></div></header>
 <main>
+<noscript><p class="hint">Without scripts, this page shows no pictures.</p></noscript>
 <dl class="facts">{facts}</dl>
 <ul class="notes">{notes}</ul>
-<noscript><p class="hint">Without scripts, this page shows only the table.</p></noscript>
+{readable}</main>
+</div>
 "#,
             about = markup(&self.about),
         ));
-        html.push_str(&self.times);
-        html.push_str(&self.work());
-        html.push_str("</main>\n");
-        html.push_str(FOOTER);
-        html.push_str(&PageCode::PROFILE.tail(&self.data));
+        html.push_str(&PageCode::PAGE.tail(data));
         html
     }
-
-    fn work(&self) -> String {
-        format!(
-            r#"<div class="work{beside}">
-<section class="needs-script" aria-labelledby="flame-title">
-<div class="bar">
-<h2 id="flame-title">{flame_title}</h2>
-<span id="dimensions" class="bar"></span>
-<span class="bar" role="group" aria-label="View">
-<button type="button" data-mode="calls" aria-pressed="true">{from_roots}</button>
-<button type="button" data-mode="inverted" aria-pressed="false">{inverted}</button>
-<button type="button" data-mode="sandwich" id="sandwich" aria-pressed="false" disabled>{sandwich}</button>
-</span>
-<button type="button" id="zoom-out" hidden>Zoom out</button>
-<input type="search" id="search" placeholder="{search}" aria-label="{search}">
-<span id="matches" class="hint" role="status"></span>
-</div>
-{key}
-<div id="flame" class="flame" tabindex="0" role="tree" aria-label="{label}">
-<div id="boxes" class="boxes" role="presentation"></div>
-</div>
-<p id="status" class="status" role="status"></p>
-<p class="hint"><kbd>/</kbd> search &nbsp; <kbd>i</kbd> {invert} &nbsp; <kbd>c</kbd> {calls} &nbsp; click zooms &nbsp; double click: {both} &nbsp; <kbd>←</kbd> <kbd>↑</kbd> <kbd>↓</kbd> <kbd>→</kbd> <kbd>Enter</kbd> <kbd>Space</kbd> <kbd>Esc</kbd><span id="chosen" role="status"></span></p>
-</section>
-<section aria-labelledby="top-title">
-<div class="bar"><h2 id="top-title">{title}</h2><span id="top-count" class="hint">{count}</span></div>
-<div class="rows">{table}</div>
-</section>
-</div>
-"#,
-            flame_title = self.words.title,
-            from_roots = self.words.views[0],
-            inverted = self.words.views[1],
-            sandwich = self.words.views[2],
-            search = self.words.search,
-            label = self.words.label,
-            both = self.words.both,
-            calls = self.words.keys[0],
-            invert = self.words.keys[1],
-            beside = if self.is_wide { "" } else { " beside" },
-            key = self.key,
-            title = markup(&self.table_title),
-            count = markup(&self.table_count),
-            table = self.table,
-        )
-    }
 }
 
-/// The top table: sortable columns of numbers, and the column `name`.
-pub(crate) fn top_table(head: &str, name: &str, rows: impl Iterator<Item = String>) -> String {
+/// A section with a table: columns of numbers, and the column `name`.
+pub(crate) fn table_section(
+    title: &str,
+    heads: &[&str],
+    name: &str,
+    rows: impl Iterator<Item = String>,
+) -> String {
+    let heads: String =
+        heads.iter().chain([&name]).map(|head| format!(r#"<th scope="col">{head}</th>"#)).collect();
     format!(
-        r#"<table><thead><tr>{head}<th scope="col">{name}</th></tr></thead><tbody id="top-rows">
-{}</tbody></table>"#,
+        "<section><h2>{}</h2>\n<div class=\"rows\"><table><thead><tr>{heads}</tr></thead><tbody>\n{}</tbody></table></div></section>\n",
+        markup(title),
         rows.collect::<String>()
     )
-}
-
-/// A column heading that sorts by the column.
-pub(crate) fn heading(sort: usize, text: &str) -> String {
-    format!(r#"<th scope="col"><button type="button" data-sort="{sort}">{text}</button></th>"#)
 }
 
 /// The file beside a function's name in a table, which distinguishes functions of one name.
@@ -252,7 +156,7 @@ mod tests {
     #[test]
     fn the_browser_is_told_what_the_style_and_the_script_are() {
         let checksum = |text: &str| format!("sha256-{}", base64(&Sha256::digest(text.as_bytes())));
-        for code in [PageCode::PROFILE, PageCode::TOKIO] {
+        for code in [PageCode::PAGE, PageCode::EXPLORER] {
             assert_eq!(code.style_checksum, checksum(code.style), "`cargo xtask web` makes both");
             assert_eq!(code.script_checksum, checksum(code.script), "`cargo xtask web` makes both");
             assert!(!code.script.contains("</script") && !code.script.contains("<!--"));
@@ -261,13 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn the_script_has_no_way_to_reach_the_network() {
-        for PageCode { script, style, .. } in [PageCode::PROFILE, PageCode::TOKIO] {
-            for way in
-                ["fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "url("]
-            {
-                assert!(!script.contains(way) && !style.contains(way), "{way}");
-            }
+    fn the_script_of_a_page_has_no_way_to_reach_the_network() {
+        let PageCode { script, style, .. } = PageCode::PAGE;
+        for way in ["fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "url("] {
+            assert!(!script.contains(way) && !style.contains(way), "{way}");
+        }
+        for PageCode { script, .. } in [PageCode::PAGE, PageCode::EXPLORER] {
             for way in ["insertAdjacentHTML", "document.write", "eval(", "new Function"] {
                 assert!(!script.contains(way), "{way}");
             }

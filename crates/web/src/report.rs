@@ -1,13 +1,15 @@
 //! The page of a profile.
 
-use borehole_analysis::{DimensionKind, DimensionValue, HeatMap, ProfilePage, ProfileSummary, Timespan};
-
-use borehole_model::Mode;
+use borehole_analysis::{
+    DimensionKind, DimensionValue, FlameChart, HeatMap, ProfilePage, ProfileSummary, Timespan,
+};
+use borehole_model::{Mode, ValueType};
 use borehole_text::{document, duration, grouped, markup, percent, percent_of, with_unit};
 
+use crate::chart::chart_json;
 use crate::json::{Object, list};
 use crate::names::{PageNames, cut_end};
-use crate::page::{PageParts, PageWords, beside, cut_table, heading, top_table};
+use crate::page::{PageTexts, beside, cut_table, table_section};
 
 /// The number of table rows in the page without scripts.
 const WRITTEN_ROWS: usize = 100;
@@ -18,34 +20,58 @@ const VALUE_BYTES: usize = 80;
 /// The maximum number of heat map columns: more could not be distinguished.
 const HEAT_COLUMNS: usize = 1800;
 
-/// One HTML file with everything about a profile that fits into some megabytes: calls, top table, timeline, heat map.
+/// One HTML file with everything about a profile that fits into some megabytes: calls, top table, timeline, heat map, and
+/// `chart`, if times are known.
 ///
 /// `title` may be any text.
 #[must_use]
-pub fn report_html(page: &ProfilePage, heat: &HeatMap, title: &str) -> String {
-    let functions = page.functions.iter();
-    let names = PageNames::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
-    let all: i64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.value));
-    let shown = page.top.len().min(WRITTEN_ROWS);
-    PageParts {
-        title: document(title.as_bytes()),
-        about: about(page),
-        facts: facts(page),
-        notes: notes(page, heat, all),
-        words: PageWords::CALLS,
-        times: times(page, heat),
-        key: String::new(),
-        is_wide: false,
-        table: table(page, &names, all),
-        table_title: "Functions".to_owned(),
-        table_count: format!(
-            "{} of {} functions shown",
-            grouped(shown as u64),
-            grouped(page.distinct_functions as u64)
-        ),
-        data: data(page, heat, &names, all),
+pub fn report_html(page: &ProfilePage, heat: &HeatMap, chart: Option<&FlameChart>, title: &str) -> String {
+    let report = Report::new(page, heat, title);
+    let data = report.json(&[], chart);
+    report.texts.html(&table(page, &report.names, report.all), &data)
+}
+
+/// The data of such a page as JSON, for an application that gets them from a server. `value_types` are those that it can ask for.
+#[must_use]
+pub fn report_json(page: &ProfilePage, heat: &HeatMap, title: &str, value_types: &[ValueType]) -> String {
+    Report::new(page, heat, title).json(value_types, None)
+}
+
+/// A profile, and the texts about it.
+struct Report<'p> {
+    page: &'p ProfilePage,
+    heat: &'p HeatMap,
+    texts: PageTexts,
+    names: PageNames,
+    /// The weight of all samples.
+    all: i64,
+}
+
+impl<'p> Report<'p> {
+    fn new(page: &'p ProfilePage, heat: &'p HeatMap, title: &str) -> Self {
+        let functions = page.functions.iter();
+        let names = PageNames::new(functions.map(|function| (&function.name[..], function.file.as_deref())));
+        let all: i64 = page.cells.iter().fold(0, |all, cell| all.saturating_add(cell.value));
+        let texts = PageTexts {
+            title: document(title.as_bytes()),
+            about: about(page),
+            facts: facts(page),
+            notes: notes(page, heat, all),
+        };
+        Self { page, heat, texts, names, all }
     }
-    .html()
+
+    fn json(&self, value_types: &[ValueType], chart: Option<&FlameChart>) -> String {
+        let value_types = value_types.iter().map(|of| {
+            let (kind, unit) = (document(of.kind.as_bytes()), document(of.unit.as_bytes()));
+            Object::new().text("kind", &kind).text("unit", &unit).end()
+        });
+        let mut data = self.texts.object();
+        data.raw("value_types", &list(value_types));
+        data.raw("chart", &chart.map_or_else(|| "null".to_owned(), chart_json));
+        write_data(&mut data, self.page, self.heat, &self.names, self.all);
+        data.end()
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -161,61 +187,6 @@ fn notes(page: &ProfilePage, heat: &HeatMap, all: i64) -> Vec<String> {
     notes
 }
 
-fn times(page: &ProfilePage, heat: &HeatMap) -> String {
-    let Some(time) = page.time else { return String::new() };
-    let mut lanes = String::new();
-    if let Some(threads) = page.dimensions.iter().find(|found| found.kind == DimensionKind::Thread) {
-        let count = threads.values.len();
-        lanes = format!(", one row per thread ({} of {count})", count.min(12));
-    }
-    let axis = axis(time.start_ns, end_ns(time));
-    let mut html = format!(
-        r#"<div class="times needs-script{one}">
-<section aria-labelledby="time-title">
-<div class="bar"><h2 id="time-title">Timeline</h2><span id="range" class="hint" role="status"></span><button type="button" id="all-time" hidden>Show all time</button><span class="hint">drag or use arrow keys (Shift extends){lanes}</span></div>
-<div id="timeline" class="strip" tabindex="0" role="group" aria-label="Timeline: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
-{axis}
-</section>
-"#,
-        one = if heat.columns() == 0 { " one" } else { "" },
-    );
-    if heat.columns() > 0 {
-        html.push_str(&heat_section(heat));
-    }
-    html.push_str("</div>\n");
-    html
-}
-
-fn heat_section(heat: &HeatMap) -> String {
-    let heat = joined(heat);
-    #[expect(clippy::cast_precision_loss, reason = "seconds are shown")]
-    let column = heat.column_ns as f64 / 1e9;
-    let end = heat.start_ns.saturating_add_unsigned(heat.column_ns.saturating_mul(heat.columns() as u64));
-    format!(
-        r#"<section aria-labelledby="heat-title">
-<div class="bar"><h2 id="heat-title">Heat map</h2><span class="hint">each column is {column} s, from bottom to top; stronger colours are more samples</span></div>
-<div id="heat" class="strip heat" tabindex="0" role="group" aria-label="Heat map: arrow keys select time, shift extends, Escape clears"><canvas></canvas></div>
-{}
-</section>
-"#,
-        axis(heat.start_ns, end),
-    )
-}
-
-const fn end_ns(time: Timespan) -> i64 {
-    time.start_ns.saturating_add_unsigned(time.slice_ns.saturating_mul(time.slices as u64))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "seconds are shown")]
-fn axis(start_ns: i64, end_ns: i64) -> String {
-    let (start, end) = (start_ns as f64 / 1e9, end_ns as f64 / 1e9);
-    let marks = (0..=4).map(|mark| {
-        let seconds = start + (end - start) * f64::from(mark) / 4.0;
-        format!("<span>{seconds:.1} s</span>")
-    });
-    format!("<div class=\"axis\" aria-hidden=\"true\">{}</div>", marks.collect::<String>())
-}
-
 /// The heat map with few enough columns to be distinguished.
 fn joined(heat: &HeatMap) -> HeatMap {
     let factor = heat.columns().div_ceil(HEAT_COLUMNS).max(1);
@@ -233,7 +204,6 @@ fn joined(heat: &HeatMap) -> HeatMap {
 }
 
 fn table(page: &ProfilePage, names: &PageNames, all: i64) -> String {
-    let head = [heading(1, "Self"), heading(1, "%"), heading(2, "Total"), heading(2, "%")].concat();
     let share = |value: i64| percent(percent_of(value, all));
     let amount = |value: i64| markup(&document(with_unit(value, &page.value_type.unit).as_bytes()));
     let rows = page.top.iter().take(WRITTEN_ROWS).map(|row| {
@@ -248,15 +218,14 @@ fn table(page: &ProfilePage, names: &PageNames, all: i64) -> String {
             beside(file),
         )
     });
-    top_table(&head, "Function", rows)
+    table_section("Functions", &["Self", "%", "Total", "%"], "Function", rows)
 }
 
-fn data(page: &ProfilePage, heat: &HeatMap, names: &PageNames, all: i64) -> String {
-    let mut data = Object::new();
+fn write_data(data: &mut Object, page: &ProfilePage, heat: &HeatMap, names: &PageNames, all: i64) {
     data.text("kind", "report").number("all", all).number("distinct", page.distinct_functions);
     data.text("value_kind", &document(page.value_type.kind.as_bytes()))
         .text("value_unit", &document(page.value_type.unit.as_bytes()));
-    write_names(&mut data, names);
+    write_names(data, names);
     let place = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
     let mut calls = Object::new();
     calls.numbers("caller", page.calls.iter().map(|call| place(call.caller)));
@@ -296,7 +265,6 @@ fn data(page: &ProfilePage, heat: &HeatMap, names: &PageNames, all: i64) -> Stri
     );
     data.raw("time", &page.time.map_or("null".to_owned(), time_object));
     data.raw("heat", &if heat.columns() > 0 { heat_object(&joined(heat)) } else { "null".to_owned() });
-    data.end()
 }
 
 /// Writes the names of functions as `data.names`, `data.files` and `data.file_names`.

@@ -5,12 +5,13 @@ use borehole_text::{document, markup};
 use serde::Serialize;
 
 use crate::json::in_script;
-use crate::page::{FOOTER, PageCode};
+use crate::page::PageTexts;
 
 /// The data of the page.
 #[derive(Serialize)]
 struct TokioData<'p> {
     kind: &'static str,
+    title: &'p str,
     programs: &'p [TokioPage],
 }
 
@@ -20,25 +21,19 @@ struct TokioData<'p> {
 /// `title` may be any text.
 #[must_use]
 pub fn tokio_html(programs: &[TokioPage], title: &str) -> String {
-    let title = markup(&document(title.as_bytes())).to_string();
-    let mut html = PageCode::TOKIO.head(&title);
-    html.push_str(&format!(
-        r#"<body>
-<header>
-<div><h1>{title}</h1><p>What a Tokio program did</p></div>
-<button id="theme" type="button" class="needs-script" aria-pressed="false">Dark</button>
-</header>
-<main>
-<noscript><p class="hint">Without scripts, this page shows only the red flags.</p></noscript>
-<div id="app">
-{}</div>
-</main>
-"#,
-        programs.iter().map(flags).collect::<String>()
-    ));
-    html.push_str(FOOTER);
-    html.push_str(&PageCode::TOKIO.tail(&in_script(&TokioData { kind: "tokio", programs })));
-    html
+    let texts = PageTexts {
+        title: document(title.as_bytes()),
+        about: "What a Tokio program did".to_owned(),
+        facts: Vec::new(),
+        notes: Vec::new(),
+    };
+    texts.html(&programs.iter().map(flags).collect::<String>(), &tokio_json(programs, title))
+}
+
+/// The data of such a page as JSON, for an application that gets them from a server.
+#[must_use]
+pub fn tokio_json(programs: &[TokioPage], title: &str) -> String {
+    in_script(&TokioData { kind: "tokio", title: &document(title.as_bytes()), programs })
 }
 
 /// The red flags for browsers without scripts.

@@ -261,6 +261,24 @@ mod tests {
         assert_eq!(Cursor::new(&high, 0).varint_wrapping(), Ok(0));
         let error = Cursor::new(&high, 9).varint().unwrap_err();
         assert_eq!((error.offset(), error.kind()), (9, ErrorKind::VarintTooLarge));
+        // A bit in a group of its own, above all that fit.
+        let beyond = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01];
+        assert_eq!(Cursor::new(&beyond, 0).varint_wrapping(), Ok(0));
+        assert_eq!(Cursor::new(&beyond, 0).varint().unwrap_err().kind(), ErrorKind::VarintTooLarge);
+    }
+
+    #[test]
+    fn each_read_takes_its_own_bytes_and_no_more() {
+        let bytes = [0x81, 0x01, 0x02, 0xff, 0xff, 0x01, 0x03, 0x04, 0x05];
+        let mut cursor = Cursor::new(&bytes, 10);
+        assert_eq!((cursor.varint(), cursor.offset()), (Ok(0x81), 12));
+        assert_eq!((cursor.varint_wrapping(), cursor.offset()), (Ok(2), 13));
+        assert_eq!((cursor.varint_wrapping(), cursor.offset()), (Ok(0x7fff), 16));
+        assert_eq!((cursor.u8(), cursor.offset()), (Ok(3), 17));
+        assert_eq!((cursor.bytes(2), cursor.offset()), (Ok(&[4, 5][..]), 19));
+        assert!(cursor.is_empty());
+        let error = cursor.u8().unwrap_err();
+        assert_eq!((error.offset(), error.kind()), (19, ErrorKind::Truncated { missing: 1 }));
     }
 
     #[test]

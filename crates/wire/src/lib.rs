@@ -1,3 +1,5 @@
+//! Internal to [Borehole](https://docs.rs/borehole), whose own crates alone depend on it. Its interface may change at any time.
+//!
 //! Bytes: cursors, varints and compressed envelopes, the lowest layer of Borehole.
 //!
 //! * [`Cursor`] reads. It borrows a slice, knows the slice's offset in its file, and every failed read reports its

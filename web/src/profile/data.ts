@@ -1,5 +1,7 @@
 // What a page of a profile, a diff or a heap holds: see `report.rs`, `diff.rs` and `heap.rs` of `borehole-web`.
 
+import type { ChartData } from "../chart/data";
+
 export interface Dimension {
   kind: "thread" | "interpreter" | "label";
   name: string;
@@ -22,7 +24,16 @@ export interface Heat {
 // Rows of the top table: the function, then numbers.
 export type TopRow = number[];
 
+interface ValueType {
+  kind: string;
+  unit: string;
+}
+
 interface Common {
+  title: string;
+  about: string;
+  facts: [label: string, value: string][];
+  notes: string[];
   all: number;
   distinct: number;
   names: string[];
@@ -41,6 +52,10 @@ export interface ReportData extends Common {
   kind: "report";
   value_kind: string;
   value_unit: string;
+  // The types that a server can be asked for.
+  value_types: ValueType[];
+  // What each thread did over time, if the page holds it.
+  chart: ChartData | null;
 }
 
 export interface DiffData extends Common {

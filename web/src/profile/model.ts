@@ -1,10 +1,9 @@
 // The calls of the page, and the trees built from them. Weights are pairs: before and after in a diff; in a report the
 // second one is 0. In a heap, calls are blocks and weights are bytes.
 
-import { bytes, digits, grouped, spread, times } from "../numbers";
+import { bytes, digits, grouped, times } from "../numbers";
 import type { PageData, TopRow } from "./data";
-
-export const SMALL = -1;
+import { CallTree, SMALL } from "./tree";
 
 type Sides = [ArrayLike<number>, ArrayLike<number>];
 
@@ -14,38 +13,10 @@ export interface Weights {
   total: [Float64Array, Float64Array];
 }
 
-export interface CallNode {
-  fn: number | null;
-  caller: CallNode | null;
-  first: number;
-  second: number;
-  selfFirst: number;
-  selfSecond: number;
-  count: number;
-  below: Map<number, CallNode>;
-  marked: boolean;
-  depth: number;
-}
-
-// A node that stands for a call, not for the root of a tree.
-export type BoxNode = CallNode & { fn: number };
-
-export const isCall = (node: CallNode): node is BoxNode => node.fn !== null;
-
 // The selection: slices of time (first and last), and a value of each dimension.
 export interface Chosen {
   range: [number, number] | null;
   values: (number | null)[];
-}
-
-function newNode(fn: number | null, caller: CallNode | null): CallNode {
-  return { fn, caller, first: 0, second: 0, selfFirst: 0, selfSecond: 0, count: 0, below: new Map(), marked: false, depth: caller ? caller.depth + 1 : 0 };
-}
-
-function child(node: CallNode, fn: number): CallNode {
-  let found = node.below.get(fn);
-  if (!found) node.below.set(fn, (found = newNode(fn, node)));
-  return found;
 }
 
 export class Model {
@@ -88,9 +59,11 @@ export class Model {
     return [weights, none];
   }
 
-  // Sums of values may be negative; such a box has no width.
-  wide(node: CallNode): number {
-    return this.isDiff ? (node.first + node.second) / 2 : Math.max(0, node.first);
+  // The width of each node of a tree. Sums of values may be negative; such a box has no width.
+  wide({ length, first, second }: CallTree): Float64Array {
+    const wide = new Float64Array(length);
+    for (let node = 0; node < length; node++) wide[node] = this.isDiff ? (first[node] + second[node]) / 2 : Math.max(0, first[node]);
+    return wide;
   }
 
   weigh(): Weights {
@@ -107,95 +80,75 @@ export class Model {
   }
 
   // From the roots.
-  callTree(weights: Weights): CallNode {
-    const { data } = this;
-    const root = newNode(null, null);
-    const nodes: CallNode[] = new Array(this.callCount);
+  callTree({ self, total }: Weights): CallTree {
+    const { data } = this, { calls } = data;
+    const tree = new CallTree(), nodes = new Int32Array(this.callCount);
     for (let i = 0; i < this.callCount; i++) {
-      const above = data.calls.caller[i];
-      const caller = above >= 0 ? nodes[above] : root;
-      const first = weights.total[0][i], second = weights.total[1][i];
-      const node = (nodes[i] = first || second ? child(caller, data.calls.fn[i]) : caller);
-      if (node === caller) continue;
-      node.first += first;
-      node.second += second;
-      node.selfFirst += weights.self[0][i];
-      node.selfSecond += weights.self[1][i];
-      if (data.kind === "diff") node.marked = node.marked || data.marked[i] === 1;
-      if (data.kind === "heap") node.count += data.counts[i];
-      if (caller === root) {
-        root.first += first;
-        root.second += second;
-      }
+      const above = calls.caller[i], caller = above >= 0 ? nodes[above] : 0;
+      const first = total[0][i], second = total[1][i];
+      nodes[i] = caller;
+      if (!first && !second) continue;
+      const node = (nodes[i] = tree.child(caller, calls.fn[i]));
+      tree.add(node, first, second);
+      tree.addSelf(node, self[0][i], self[1][i]);
+      if (data.kind === "diff") tree.marked[node] |= data.marked[i];
+      if (data.kind === "heap") tree.count[node] += data.counts[i];
+      if (!caller) tree.add(0, first, second);
     }
-    return root;
+    return tree;
   }
 
-  // Adds the callers of a call to `node`, each with the call's weight.
-  private addCallers(node: CallNode, call: number, first: number, second: number): void {
+  // Adds the callers of a call below `node`, each with the call's weight.
+  private addCallers(tree: CallTree, node: number, call: number, first: number, second: number): void {
     const { caller, fn } = this.data.calls;
     for (let at = call; at >= 0; at = caller[at]) {
-      node = child(node, fn[at]);
-      node.first += first;
-      node.second += second;
+      node = tree.child(node, fn[at]);
+      tree.add(node, first, second);
     }
   }
 
   // From the leaves to the roots.
-  invertedTree(weights: Weights): CallNode {
-    const root = newNode(null, null);
+  invertedTree({ self }: Weights): CallTree {
+    const tree = new CallTree();
     for (let i = 0; i < this.callCount; i++) {
-      const first = weights.self[0][i], second = weights.self[1][i];
+      const first = self[0][i], second = self[1][i];
       if (!first && !second) continue;
-      root.first += first;
-      root.second += second;
-      this.addCallers(root, i, first, second);
+      tree.add(0, first, second);
+      this.addCallers(tree, 0, i, first, second);
     }
-    for (const node of root.below.values()) {
-      node.selfFirst = node.first;
-      node.selfSecond = node.second;
-    }
-    this.markByFunction(root);
-    return root;
+    for (let node = 1; node < tree.length; node++) if (!tree.caller[node]) tree.addSelf(node, tree.first[node], tree.second[node]);
+    this.markByFunction(tree);
+    return tree;
   }
 
   // Merged nodes have no test of their own: they take the mark of their function.
-  private markByFunction(root: CallNode): void {
+  private markByFunction(tree: CallTree): void {
     if (!this.isDiff) return;
     const marked = new Set(this.data.top.filter((row) => row[7] === 1).map((row) => row[0]));
-    const open = [root];
-    for (let node = open.pop(); node; node = open.pop()) {
-      node.marked = isCall(node) && marked.has(node.fn);
-      open.push(...node.below.values());
-    }
+    for (let node = 1; node < tree.length; node++) tree.marked[node] = marked.has(tree.fn[node]) ? 1 : 0;
   }
 
   // The callers and the callees of all calls of a function, merged. A recursive call counts with the outermost one.
-  sandwich(weights: Weights, fn: number): { callees: CallNode; callers: CallNode } {
+  sandwich({ self, total }: Weights, fn: number): { callees: CallTree; callers: CallTree } {
     const { calls } = this.data;
-    const callees = newNode(null, null), callers = newNode(null, null);
-    const target = child(callees, fn), source = child(callers, fn);
-    const inside: (CallNode | null)[] = new Array(this.callCount).fill(null);
+    const callees = new CallTree(), callers = new CallTree();
+    const target = callees.child(0, fn), source = callers.child(0, fn);
+    // By call: its node below the function; 0 if it is not below it.
+    const inside = new Int32Array(this.callCount);
     for (let i = 0; i < this.callCount; i++) {
-      const above = calls.caller[i] >= 0 ? inside[calls.caller[i]] : null;
-      const first = weights.total[0][i], second = weights.total[1][i];
+      const above = calls.caller[i] >= 0 ? inside[calls.caller[i]] : 0;
+      const first = total[0][i], second = total[1][i];
       if (!first && !second) continue;
-      let node: CallNode;
-      if (above) {
-        node = child(above, calls.fn[i]);
-      } else if (calls.fn[i] === fn) {
-        node = target;
-        for (const whole of [callees, callers, source]) {
-          whole.first += first;
-          whole.second += second;
-        }
-        if (calls.caller[i] >= 0) this.addCallers(source, calls.caller[i], first, second);
+      if (above) inside[i] = callees.child(above, calls.fn[i]);
+      else if (calls.fn[i] === fn) {
+        inside[i] = target;
+        callees.add(0, first, second);
+        callers.add(0, first, second);
+        callers.add(source, first, second);
+        if (calls.caller[i] >= 0) this.addCallers(callers, source, calls.caller[i], first, second);
       } else continue;
-      inside[i] = node;
-      node.first += first;
-      node.second += second;
-      node.selfFirst += weights.self[0][i];
-      node.selfSecond += weights.self[1][i];
+      callees.add(inside[i], first, second);
+      callees.addSelf(inside[i], self[0][i], self[1][i]);
     }
     this.markByFunction(callees);
     this.markByFunction(callers);
@@ -231,12 +184,6 @@ export class Model {
     return fn === SMALL || this.data.files[fn] < 0 ? "" : this.data.file_names[this.data.files[fn]];
   }
 
-  // A name always has the same hue; names of one file have similar hues.
-  hue(fn: number): number {
-    const name = this.fnName(fn), file = this.fnFile(fn) || name.split(/::|\\|\.|;/)[0];
-    return (spread(file) * 330 + spread(name) * 30 + 20) % 360;
-  }
-
   // A value of a profile, in its unit.
   amount(number: number): string {
     const size = Math.abs(number), unit = this.data.kind === "report" ? this.data.value_unit : "";
@@ -260,17 +207,9 @@ export class Model {
   }
 }
 
-// Whether a function matches a query; `null` without a query.
-export function matcher(model: Model, query: string): ((fn: number) => boolean) | null {
+// By function, whether it matches a query; `null` without a query.
+export function matching(model: Model, query: string): Uint8Array | null {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return null;
-  const known = new Map<number, boolean>();
-  return (fn) => {
-    let found = known.get(fn);
-    if (found === undefined) {
-      found = fn !== SMALL && (model.fnName(fn) + " " + model.fnFile(fn)).toLowerCase().includes(wanted);
-      known.set(fn, found);
-    }
-    return found;
-  };
+  return Uint8Array.from(model.data.names, (name, fn) => ((name + " " + model.fnFile(fn)).toLowerCase().includes(wanted) ? 1 : 0));
 }

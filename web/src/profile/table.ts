@@ -1,18 +1,20 @@
-// The top table. The page contains it for browsers without scripts; here it is redrawn.
+// The top table.
 
 import { byId, element, target } from "../elements";
 import { bytes, grouped, percentOf } from "../numbers";
 import type { TopRow } from "./data";
-import { matcher, type Model } from "./model";
+import { matching, type Model } from "./model";
 
 const MOST_ROWS = 200;
 
 export class TopTable {
   rows: TopRow[] = [];
-  private sort: number;
+  sort: number;
+  // The column that it is sorted by at first.
+  readonly firstSort: number;
 
   constructor(private readonly model: Model, private readonly choose: (fn: number) => void) {
-    this.sort = model.isDiff ? 8 : 1;
+    this.sort = this.firstSort = model.isDiff ? 8 : 1;
   }
 
   private sortKey(row: TopRow): number {
@@ -26,8 +28,8 @@ export class TopTable {
   // `all` is the weight of the whole selection.
   draw(query: string, focus: number | null, all: number): void {
     const { model } = this;
-    const matches = matcher(model, query);
-    const rows = this.rows.filter((row) => !matches || matches(row[0]));
+    const matches = matching(model, query);
+    const rows = this.rows.filter((row) => !matches || matches[row[0]]);
     rows.sort((one, other) => this.sortKey(other) - this.sortKey(one) || other[2] - one[2] || one[0] - other[0]);
     const made = rows.slice(0, MOST_ROWS).map((row) => {
       const line = element("tr", row[0] === focus ? "chosen" : "");

@@ -24,13 +24,27 @@ export class Times {
     return this.time.start_ns + slice * this.time.slice_ns;
   }
 
-  setRange(range: [number, number] | null): void {
+  // The selected time; `null` for all of it.
+  get rangeNs(): [number, number] | null {
+    const { range } = this.model.chosen;
+    return range && [this.sliceStart(range[0]), this.sliceStart(range[1] + 1)];
+  }
+
+  private setRange(range: [number, number] | null): void {
+    this.markRange(range);
+    this.refresh();
+  }
+
+  // Selects a time without drawing the rest of the page.
+  markTime(rangeNs: [number, number] | null): void {
+    this.markRange(rangeNs && this.slicesOf(...rangeNs));
+  }
+
+  private markRange(range: [number, number] | null): void {
     this.model.chosen.range = range;
     for (const mark of this.marks) mark();
     byId("all-time").hidden = !range;
-    const [first, last] = range ?? [0, this.time.slices - 1];
-    byId("range").textContent = `${seconds(this.sliceStart(first))} to ${seconds(this.sliceStart(last + 1))}`;
-    this.refresh();
+    byId("range").textContent = range ? `${seconds(this.sliceStart(range[0]))} to ${seconds(this.sliceStart(range[1] + 1))}` : "";
   }
 
   private onKey(event: KeyboardEvent): void {

@@ -4,7 +4,7 @@ import { createContext } from "preact";
 import { useContext, useRef } from "preact/hooks";
 import type { Moments } from "./moments";
 import type { Selection } from "./link";
-import type { Range } from "./ranges";
+import type { Range } from "../ranges";
 import type { Search } from "./search";
 
 export interface Shown {

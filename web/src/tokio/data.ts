@@ -179,5 +179,6 @@ export interface Program {
 
 export interface TokioData {
   kind: "tokio";
+  title: string;
   programs: Program[];
 }

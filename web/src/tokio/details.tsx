@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { grouped, times } from "../numbers";
 import { useShown } from "./context";
 import type { SampledStack } from "./moments";
-import { around, clock } from "./ranges";
+import { around, clock } from "../ranges";
 import { columnsBetween, laneSum } from "./rows";
 
 // At most this many rows of a list are shown.

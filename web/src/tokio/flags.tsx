@@ -3,7 +3,7 @@
 import { useShown, type Shown } from "./context";
 import { flagPoll } from "./details";
 import type { Severity } from "./data";
-import { around, clock, type Range } from "./ranges";
+import { around, clock, type Range } from "../ranges";
 
 // Severity is said in a sign too, not in colour alone.
 const SIGNS: Record<Severity, string> = { critical: "‼", warning: "!", info: "i" };
@@ -32,7 +32,7 @@ export function Flags() {
           const isChosen = selection?.kind === "flag" && selection.flag === flag;
           return (
             <li key={flag}>
-              <a href={`#${link({ kind: "flag", flag }, flagRange({ ...shown, range: whole }, flag))}`} class={isChosen ? "chosen" : ""} aria-current={isChosen ? "true" : undefined}>
+              <a href={link({ kind: "flag", flag }, flagRange({ ...shown, range: whole }, flag))} class={isChosen ? "chosen" : ""} aria-current={isChosen ? "true" : undefined}>
                 <span class={`sign ${severity}`} title={severity}><span aria-hidden="true">{SIGNS[severity]}</span><span class="aside">{severity}</span></span>
                 <span><b>{check}</b> {time_ns !== null && <small>at {clock(time_ns, 1e8)}</small>}<br />{evidence}</span>
               </a>

@@ -1,8 +1,8 @@
 // All keys.
 
-import { useEffect, useRef } from "preact/hooks";
+import { KeysDialog, type Keys } from "../dialog";
 
-const KEYS: [keys: string[], what: string][] = [
+const KEYS: Keys = [
   [["+", "-"], "zoom in and out; the wheel does too"],
   [["←", "→"], "earlier and later; Shift and the wheel do too"],
   [["0"], "all time"],
@@ -15,17 +15,8 @@ const KEYS: [keys: string[], what: string][] = [
   [["?"], "this help"],
 ];
 
-export function Help({ onClose }: { onClose: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
-  return (
-    <dialog ref={dialog} id="help" aria-labelledby="help-title" onClose={onClose} onKeyDown={(event) => event.key === "Escape" && dialog.current?.close()}>
-      <h2 id="help-title">Keys</h2>
-      <dl class="keys">
-        {KEYS.map(([keys, what]) => <div key={what}><dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt><dd>{what}</dd></div>)}
-      </dl>
-      <p class="hint">Drag in the timeline to zoom into a range. Click a poll, a span or a flag to see what belongs to it. The address of the page holds the range and the selection: copy it to lead somebody to the moment.</p>
-      <button type="button" onClick={() => dialog.current?.close()}>Close</button>
-    </dialog>
-  );
-}
+export const Help = ({ onClose }: { onClose: () => void }) => (
+  <KeysDialog keys={KEYS} onClose={onClose}>
+    Drag in the timeline to zoom into a range. Click a poll, a span or a flag to see what belongs to it. The address of the page holds the range and the selection: copy it to lead somebody to the moment.
+  </KeysDialog>
+);

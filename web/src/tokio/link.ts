@@ -1,4 +1,4 @@
-// The range and the selection as the fragment of the page's address, so that a link leads to the moment.
+// The range and the selection as parts of the page's address, so that a link leads to the moment.
 
 export type Selection =
   | { kind: "poll"; worker: number; startNs: number }
@@ -16,12 +16,12 @@ export interface View {
 
 export const WHOLE: View = { program: 0, range: null, selection: null };
 
-export function toFragment({ program, range, selection }: View): string {
+export function toFragment({ program, range, selection }: View): URLSearchParams {
   const parts = new URLSearchParams();
   if (program) parts.set("program", String(program + 1));
   if (range) parts.set("t", range.map((ns) => String(Math.round(ns))).join("-"));
   if (selection) parts.set(...selected(selection));
-  return parts.toString();
+  return parts;
 }
 
 function selected(selection: Selection): [string, string] {
@@ -35,8 +35,7 @@ function selected(selection: Selection): [string, string] {
 }
 
 // What is not understood is left out.
-export function fromFragment(fragment: string): View {
-  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+export function fromFragment(parts: URLSearchParams): View {
   const range = /^(-?\d+)-(-?\d+)$/.exec(parts.get("t") ?? "");
   const [from, to] = range ? [Number(range[1]), Number(range[2])] : [0, 0];
   const program = whole(parts.get("program"));

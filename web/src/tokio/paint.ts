@@ -3,7 +3,7 @@
 import { colour } from "../elements";
 import { grouped } from "../numbers";
 import type { Moments } from "./moments";
-import { clock, marks, type Range } from "./ranges";
+import { clock, marks, type Range } from "../ranges";
 import { GAP, SPAN, columnsBetween, laneSum, type Row } from "./rows";
 
 export const AXIS = 20;

@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { bytes, grouped, times } from "../numbers";
 import { useShown, type Shown } from "./context";
 import type { BlockingRow, EventRow, Limited, PlaceRow, SiteRow, SpanRow, Stack, Task } from "./data";
-import { around } from "./ranges";
+import { around } from "../ranges";
 
 const MOST_ROWS = 100;
 

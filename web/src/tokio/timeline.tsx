@@ -5,7 +5,7 @@ import { grouped, times } from "../numbers";
 import { useLatest, useShown, type Shown } from "./context";
 import type { Selection } from "./link";
 import { AXIS, FLAGS, LENGTHS, heightOf, paintScene, timeAt, type Scene } from "./paint";
-import { clock, moved, within, zoomed, type Range } from "./ranges";
+import { clock, moved, within, zoomed, type Range } from "../ranges";
 import { columnsBetween, laneSum, rowAt, rowsOf, spanGroups, SPAN, type Row } from "./rows";
 
 // How far from what it means a pointer may be, in pixels.

@@ -21,6 +21,9 @@ const COMMAND: &str = "borehole-cli";
 /// A machine whose `usize` has 32 bits.
 const NARROW_TARGET: &str = "i686-unknown-linux-gnu";
 
+/// Systems other than the developer's own.
+const OTHER_SYSTEMS: [&str; 3] = ["wasm32-unknown-unknown", "x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
+
 /// A machine that stores the highest byte of a number first.
 const BIG_ENDIAN_TARGET: &str = "s390x-unknown-linux-gnu";
 
@@ -90,6 +93,21 @@ pub(super) fn narrow(at: &Surroundings<'_>) -> Result<TaskOutcome> {
     let check = ["check", "--target", NARROW_TARGET, "--package"];
     cargo(at, &[&check[..], &[FORMATS, "--no-default-features", "--features", &pure.join(",")]].concat())?;
     cargo(at, &[&check[..], &["borehole-analysis"]].concat())
+}
+
+/// Programs of other systems, and pages, can read profiles: the facade with formats that need no C compiler, for the systems that
+/// rustup has.
+pub(super) fn other_systems(at: &Surroundings<'_>) -> Result<TaskOutcome> {
+    let present: Vec<_> = OTHER_SYSTEMS.iter().filter(|target| has_target(at.root, target)).collect();
+    if present.is_empty() {
+        return Ok(TaskOutcome::Skipped(missing_target(OTHER_SYSTEMS[0])));
+    }
+    let features = "rbt,pprof,folded,heap";
+    let check = ["check", "--package", FACADE, "--no-default-features", "--features", features, "--target"];
+    for target in present {
+        cargo(at, &[&check[..], &[target]].concat())?;
+    }
+    Ok(TaskOutcome::Passed)
 }
 
 /// Bytes that are read in the machine's own order are found where it is the other one: the tests run in an emulator.

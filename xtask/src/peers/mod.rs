@@ -7,10 +7,13 @@ mod azure;
 mod cargo_deny;
 mod debian;
 mod duckdb;
+mod ducklake;
 mod firefox;
+mod mcp;
 mod memlab;
 mod node;
 mod otlp;
+mod perf;
 mod perfetto;
 mod php;
 mod php_hosts;
@@ -151,6 +154,24 @@ const PEERS: &[KnownPeer] = &[
         prepare: |_| debian::program("gcc", "gcc"),
     },
     KnownPeer {
+        name: "musl-gcc",
+        judges: "nothing itself: it compiles programs with another C library",
+        install: "the Debian package musl-tools",
+        prepare: |_| debian::program("musl-gcc", "musl-tools"),
+    },
+    KnownPeer {
+        name: "go",
+        judges: "nothing itself: it compiles programs with known stacks",
+        install: "the Debian package golang-go",
+        prepare: |_| debian::program("go", "golang-go"),
+    },
+    KnownPeer {
+        name: "perf",
+        judges: "the shares of functions in running programs",
+        install: "the Debian package linux-perf, and allow perf events (kernel.perf_event_paranoid, or CAP_PERFMON)",
+        prepare: perf::prepare,
+    },
+    KnownPeer {
         name: "perl",
         judges: "nothing itself: callgrind_annotate is written in it",
         install: "the Debian package perl",
@@ -185,6 +206,18 @@ const PEERS: &[KnownPeer] = &[
         judges: "the heap snapshots of V8 that we write, by memlab's parser",
         install: "the npm package @memlab/core, which needs node and npm",
         prepare: memlab::prepare,
+    },
+    KnownPeer {
+        name: "mcp",
+        judges: "what we answer to assistants, by the inspector and the conformance tests of their protocol",
+        install: "the npm packages @modelcontextprotocol/inspector and conformance, with a node of their own, which need npm",
+        prepare: mcp::for_node,
+    },
+    KnownPeer {
+        name: "mcp-python",
+        judges: "what we answer to assistants, and the schemas of it, by the client for Python",
+        install: "the Python package mcp, which needs python3 and pip",
+        prepare: mcp::for_python,
     },
     KnownPeer {
         name: "python",
@@ -233,6 +266,12 @@ const PEERS: &[KnownPeer] = &[
         judges: "the Parquet files of lakes, which other engines read as well",
         install: "the Python package duckdb, which needs python3 and pip",
         prepare: duckdb::prepare,
+    },
+    KnownPeer {
+        name: "ducklake",
+        judges: "the DuckLake catalogs of lakes",
+        install: "the Python packages duckdb and duckdb-extension-ducklake, which need python3 and pip",
+        prepare: ducklake::prepare,
     },
     KnownPeer {
         name: "postgresql",

@@ -69,6 +69,7 @@ const RULES: &[Rule] = &[
     texts::unfinished,
     texts::unwraps,
     texts::addresses,
+    texts::options,
 ];
 
 /// The Rust files of the project at `root`, in order of their names.

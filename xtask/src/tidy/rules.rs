@@ -27,14 +27,14 @@ pub(crate) enum Freedom {
 pub(crate) const CRATES: &[Crate] = &[
     Crate { name: "borehole-memory", level: 0, outside: &["backtrace"], freedom: Freedom::Pure },
     Crate { name: "borehole-wire", level: 0, outside: &["flate2", "memchr", "zstd"], freedom: Freedom::Pure },
-    Crate { name: "borehole-text", level: 0, outside: &["unicode-width"], freedom: Freedom::Pure },
+    Crate { name: "borehole-text", level: 0, outside: &["serde", "unicode-width"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-derive",
         level: 0,
         outside: &["syn", "quote", "proc-macro2"],
         freedom: Freedom::Pure,
     },
-    Crate { name: "borehole-model", level: 1, outside: &["hashbrown"], freedom: Freedom::Pure },
+    Crate { name: "borehole-model", level: 1, outside: &["hashbrown", "serde"], freedom: Freedom::Pure },
     Crate {
         name: "borehole-process",
         level: 1,
@@ -44,7 +44,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-heap",
         level: 1,
-        outside: &["hashbrown", "serde_json", "zstd"],
+        outside: &["hashbrown", "serde", "serde_json", "zstd"],
         freedom: Freedom::Pure,
     },
     Crate { name: "borehole-trc", level: 2, outside: &["hashbrown", "memchr"], freedom: Freedom::Pure },
@@ -59,7 +59,7 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole-native",
         level: 2,
-        outside: &["framehop", "hashbrown", "object"],
+        outside: &["framehop", "gimli", "hashbrown", "object"],
         freedom: Freedom::Pure,
     },
     Crate {
@@ -114,14 +114,21 @@ pub(crate) const CRATES: &[Crate] = &[
     Crate {
         name: "borehole",
         level: 5,
-        outside: &["memmap2", "tar", "tempfile", "zip"],
+        outside: &["memmap2", "serde", "tar", "tempfile", "zip"],
         freedom: Freedom::System,
     },
-    Crate { name: "borehole-cli", level: 6, outside: CLI_OUTSIDE, freedom: Freedom::Program },
-    Crate { name: "borehole-testkit", level: 7, outside: TESTKIT_OUTSIDE, freedom: Freedom::Tests },
-    Crate { name: "borehole-bench", level: 8, outside: BENCH_OUTSIDE, freedom: Freedom::Program },
+    Crate { name: "borehole-serve", level: 6, outside: SERVE_OUTSIDE, freedom: Freedom::System },
+    Crate { name: "borehole-cli", level: 7, outside: CLI_OUTSIDE, freedom: Freedom::Program },
+    Crate { name: "borehole-testkit", level: 8, outside: TESTKIT_OUTSIDE, freedom: Freedom::Tests },
+    Crate { name: "borehole-bench", level: 9, outside: BENCH_OUTSIDE, freedom: Freedom::Program },
     Crate { name: "xtask", level: 0, outside: XTASK_OUTSIDE, freedom: Freedom::Program },
 ];
+
+/// The level of the crate that Rust programs depend on. Programs are above it.
+pub(crate) const FACADE_LEVEL: u8 = 5;
+
+/// The crates up to that level that only this project's programs use, whose words are theirs.
+pub(crate) const OF_PROGRAMS: &[&str] = &["borehole-query", "borehole-tui", "borehole-web"];
 
 /// The crates that stand above all others, whatever they depend on: no product may depend on them.
 pub(crate) const ABOVE_ALL: &[&str] = &["borehole-testkit", "borehole-bench"];
@@ -160,6 +167,25 @@ const QUERY_OUTSIDE: &[&str] = &[
     "url",
     "uuid",
 ];
+const SERVE_OUTSIDE: &[&str] = &[
+    "axum",
+    "futures",
+    "hyper",
+    "hyper-util",
+    "nix",
+    "rmcp",
+    "rustls",
+    "schemars",
+    "serde",
+    "serde_json",
+    "sha2",
+    "tempfile",
+    "tokio",
+    "tokio-rustls",
+    "tower-http",
+    "url",
+    "uuid",
+];
 const CLI_OUTSIDE: &[&str] = &[
     "anyhow",
     "clap",
@@ -189,7 +215,7 @@ const BENCH_OUTSIDE: &[&str] = &[
     "tracing",
     "tracing-subscriber",
 ];
-const XTASK_OUTSIDE: &[&str] = &["anyhow", "proc-macro2", "serde_json"];
+const XTASK_OUTSIDE: &[&str] = &["anyhow", "proc-macro2", "serde_json", "syn"];
 
 /// The crate whose folders are formats. Its other files serve all of them.
 pub(crate) const FORMATS_CRATE: &str = "borehole-formats";
@@ -202,7 +228,7 @@ pub(crate) const FORMAT_LISTS: &[&str] = &["lib", "detect", "registry"];
 
 /// The folders of [`FORMATS_CRATE`] that are no formats and serve several.
 pub(crate) const FORMAT_SERVANTS: &[&str] =
-    &["documents", "frames", "lines", "sums", "symbols", "timeline", "times", "v8"];
+    &["documents", "frames", "lines", "occurrences", "sums", "symbols", "timeline", "times", "v8"];
 
 /// The files of a format that know bytes only.
 pub(crate) const WIRE_FILES: &[&str] = &["layout", "read", "write"];
@@ -281,6 +307,21 @@ pub(crate) const FOLDERS: usize = 3;
 
 /// Lines of the documents that must stay short enough to be read.
 pub(crate) const DOCUMENT_LINES: &[(&str, usize)] = &[("ARCHITECTURE.md", 300), ("README.md", 150)];
+
+/// The programs whose options the texts of libraries name: how to call them, or how they were called. Their own callers have
+/// other ways than the command's options to do what an error advises. The page on a database is for readers who have the command.
+pub(crate) const OPTION_OWNERS: &[&str] = &[
+    "borehole heap query",
+    "createdb",
+    "docker",
+    "dotnet-trace",
+    "PHP build",
+    "CPython's replay",
+    "rbspy",
+    "scalene",
+    "stackprof",
+    "xcrun",
+];
 
 /// Hosts of package registries: what is needed comes through a package manager and its settings, not from
 /// an address in a file. Written in two parts so that this file does not break its own rule.

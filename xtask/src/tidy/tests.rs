@@ -403,6 +403,19 @@ fn unwraps_stand_in_tests_only() {
 }
 
 #[test]
+fn libraries_name_no_options_of_the_command() {
+    let text = |text: &str| format!("fn f() -> &'static str {{ \"{text}\" }}");
+    for path in ["crates/model/src/a.rs", "crates/borehole/src/a.rs"] {
+        assert_source("--timeout is an option", path, &text("waited 1 s; --timeout sets how long"));
+    }
+    let mut tree = good();
+    source(&mut tree, "crates/cli/src/b.rs", &text("--timeout sets how long"));
+    source(&mut tree, "crates/model/src/b.rs", &text("create it with createdb --encoding=UTF8, or --- r--p"));
+    source(&mut tree, "crates/model/src/c.rs", "#[cfg(test)]\nmod tests { fn f() { g(\"--force\") } }");
+    assert_eq!(complaints(&tree), Vec::<String>::new());
+}
+
+#[test]
 fn no_file_names_a_registry_or_a_machine() {
     let host = rules::REGISTRY_HOSTS[0];
     assert_document("is a registry's host", "docs/a.md", &format!("see https://static.{host}/x"));

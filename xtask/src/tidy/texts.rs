@@ -1,7 +1,7 @@
-//! Texts that a public project must not have: unfinished code, unguarded unwraps, addresses of machines.
+//! Texts that a public project must not have: unfinished code, unguarded unwraps, options in libraries, addresses of machines.
 
 use super::Violation;
-use super::rules;
+use super::rules::{self, Freedom};
 use super::scan::{Mention, MentionForm};
 use super::tree::{ProjectTree, SourceFile};
 
@@ -30,6 +30,37 @@ pub(crate) fn unwraps(tree: &ProjectTree) -> Vec<Violation> {
         found.map(|mention| violation(source, mention, "does not say why it cannot fail")).collect()
     };
     tree.sources.iter().flat_map(check).collect()
+}
+
+/// Libraries do not name options of the command.
+pub(crate) fn options(tree: &ProjectTree) -> Vec<Violation> {
+    let is_library = |source: &&SourceFile| {
+        let rule = rules::of(&source.package());
+        rule.is_some_and(|rule| {
+            let is_of_programs = rule.freedom == Freedom::Program || rules::OF_PROGRAMS.contains(&rule.name);
+            rule.level <= rules::FACADE_LEVEL && !is_of_programs
+        })
+    };
+    let check = |source: &SourceFile| -> Vec<Violation> {
+        let found = source.facts.literals.iter().filter_map(|literal| {
+            let option = option(literal)?;
+            let message = format!("{option} is an option of the command: a library says what to do as data");
+            Some(Violation { rule: "texts", path: source.path.clone(), line: None, message })
+        });
+        found.collect()
+    };
+    tree.sources.iter().filter(is_library).flat_map(check).collect()
+}
+
+/// The first option in a text that names no program that it could be of.
+fn option(text: &str) -> Option<&str> {
+    let is_option = |&word: &&str| {
+        word.strip_prefix("--")
+            .is_some_and(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()))
+    };
+    let has_owner = || rules::OPTION_OWNERS.iter().any(|owner| text.contains(owner));
+    let mut words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '-'));
+    words.find(is_option).filter(|_| !has_owner())
 }
 
 fn violation(source: &SourceFile, mention: &Mention, what: &str) -> Violation {

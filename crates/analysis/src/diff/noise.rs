@@ -189,6 +189,50 @@ mod tests {
         }
     }
 
+    /// Independent samples, without more than chance between stretches.
+    fn counted(amount: f64) -> Estimate {
+        Estimate { amount, divisor: 1000.0, weight: 1.0, observation: 1.0, squares: 0.0, stretches: 1 }
+    }
+
+    #[test]
+    fn a_chance_is_computed_from_the_given_number_of_deviations_on() {
+        // 60 of 1000 more: 260 samples have a deviation of 16.1.
+        let (before, after) = (counted(100.0), counted(160.0));
+        let deviations = 60.0 / 260.0_f64.sqrt();
+        let full = compare(&before, &after, false, 2.0);
+        assert!((full.chance / beyond(deviations) - 1.0).abs() < 1e-6, "{full:?}");
+        assert!((full.margin - 2.0 * 260.0_f64.sqrt() / 1000.0).abs() < 1e-9, "{full:?}");
+        assert_eq!(chance(&before, &after, false, deviations + 0.001), 1.0);
+        assert_eq!(chance(&before, &after, false, deviations - 0.001), full.chance);
+        assert_eq!(chance(&after, &before, false, deviations - 0.001), full.chance);
+    }
+
+    #[test]
+    fn a_share_varies_less_than_an_amount_and_nothing_varies_in_one_side_alone() {
+        let (before, after) = (counted(900.0), counted(960.0));
+        // All but 7 % are of this kind: only the others can be more or fewer.
+        let margin = |is_share| compare(&before, &after, is_share, 1.0).margin;
+        assert!((margin(true) / margin(false) - 0.07_f64.sqrt()).abs() < 1e-9);
+        let none = compare(&Estimate { stretches: 0, ..before }, &after, false, 1.0);
+        assert_eq!((none.chance, none.margin), (1.0, 0.0));
+    }
+
+    #[test]
+    fn stretches_that_differ_more_than_by_chance_widen_the_margin() {
+        let wide = |squares, stretches| Estimate { squares, stretches, ..counted(100.0) };
+        let margin = |squares, stretches| {
+            compare(&wide(squares, stretches), &wide(squares, stretches), false, 1.0).margin
+        };
+        // Two sides of the same: the variance of one is half of it.
+        let independent = (2.0 * 100.0_f64).sqrt() / 1000.0;
+        assert!((margin(0.0, 1) - independent).abs() < 1e-9);
+        assert!((margin(1e6, 1) - independent).abs() < 1e-9, "one stretch tells nothing");
+        // 300 * 4 / 3 = 400 samples squared a side, with 2 * 3 degrees of freedom.
+        let seen = 800.0_f64.sqrt() / 1000.0;
+        assert!((margin(300.0, 4) - seen * (1.0 + 2.0 / 24.0)).abs() < 1e-9, "{}", margin(300.0, 4));
+        assert!((margin(74.0, 4) - independent).abs() < 1e-9, "no more than chance");
+    }
+
     #[test]
     fn the_threshold_grows_with_what_is_found() {
         assert_eq!(threshold(vec![0.04, 0.5, 0.6, 0.7], 0.05), -1.0);

@@ -10,6 +10,9 @@ use crate::json;
 use crate::view::ProfileSummary;
 
 /// A comparison of two sides.
+///
+/// Serialized, it has the keys `before`, `after`, `unit`, `noise`, `whole`, `functions` and `paths`, each of the last two with its
+/// number of `distinct` rows. The tree, which pages draw, has no key.
 #[derive(Clone, Debug, Default)]
 pub struct DiffView {
     /// The first side.
@@ -36,6 +39,73 @@ pub struct DiffView {
     pub pruned: usize,
     /// The number of functions that one side lacks and the other has in other files. 0 unless files identify functions.
     pub moved: usize,
+}
+
+/// The keys of a [`DiffView`].
+#[derive(Serialize)]
+struct DiffKeys<'a> {
+    before: &'a DiffSide,
+    after: &'a DiffSide,
+    unit: DiffMeasure,
+    noise: NoiseKeys,
+    whole: ValueChange,
+    functions: FunctionKeys<'a>,
+    paths: PathKeys<'a>,
+}
+
+/// How noise was told from change.
+#[derive(Serialize)]
+struct NoiseKeys {
+    confidence: f64,
+    between: NoiseBasis,
+    test: &'static str,
+    correction: &'static str,
+}
+
+#[derive(Serialize)]
+struct FunctionKeys<'a> {
+    distinct: usize,
+    moved: usize,
+    rows: &'a [DiffRow],
+}
+
+#[derive(Serialize)]
+struct PathKeys<'a> {
+    distinct: usize,
+    rows: &'a [DiffPath],
+}
+
+impl DiffView {
+    /// The view with the first `rows` functions and paths, as it is serialized.
+    #[must_use]
+    pub fn first_rows(&self, rows: usize) -> impl Serialize + '_ {
+        let (functions, paths) = (self.functions.len(), self.paths.len());
+        let (before, after) = (&self.before, &self.after);
+        DiffKeys {
+            before,
+            after,
+            unit: self.measure,
+            noise: NoiseKeys {
+                confidence: self.confidence,
+                between: self.basis,
+                test: "welch",
+                correction: "benjamini-hochberg",
+            },
+            whole: self.whole,
+            functions: FunctionKeys {
+                distinct: functions,
+                moved: self.moved,
+                rows: &self.functions[..rows.min(functions)],
+            },
+            paths: PathKeys { distinct: self.distinct_paths, rows: &self.paths[..rows.min(paths)] },
+        }
+    }
+}
+
+impl Serialize for DiffView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.first_rows(usize::MAX).serialize(serializer)
+    }
 }
 
 /// One side of a comparison.

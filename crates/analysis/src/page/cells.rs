@@ -26,7 +26,7 @@ struct CellEntry {
 /// All samples by kept call, with the profile's slices joined to at most `slices`, and one entry per call, situation and
 /// slice.
 fn entries(
-    profile: &Profile,
+    (profile, selection): (&Profile, &SampleSelection),
     paths: &CallPaths,
     situations: &PageSituations,
     kept: &KeptPaths,
@@ -42,11 +42,13 @@ fn entries(
         }
     };
     // Add all samples without a time first; those with one are subtracted below.
-    profile.each(&SampleSelection::default(), weight, |pair, _, sum| put(pair, NO_SLICE, sum));
-    if let Some(span) = profile.timespan() {
+    if selection.time.is_none() {
+        profile.each(selection, weight, |pair, _, sum| put(pair, NO_SLICE, sum));
+    }
+    if let Some(span) = profile.timespan_of(selection) {
         let mut shown = span;
         let joined = shown.join(slices);
-        let timed = SampleSelection { time: Some(span.whole()), ..SampleSelection::default() };
+        let timed = SampleSelection { time: Some(span.whole()), ..selection.clone() };
         profile.each(&timed, weight, |pair, slice, sum| {
             let place = slice.and_then(|slice| span.place(slice));
             let place = place.and_then(|place| u32::try_from(place / joined).ok());
@@ -112,14 +114,14 @@ fn take_off_timed(entries: &mut Vec<CellEntry>) {
 
 /// The cells of the kept calls, with as many slices of time as fit; `None` if nothing fits.
 pub(super) fn cells(
-    profile: &Profile,
+    (profile, selection): (&Profile, &SampleSelection),
     paths: &CallPaths,
     situations: &PageSituations,
     kept: &KeptPaths,
     limits: PageLimits,
 ) -> Option<(Option<Timespan>, Vec<PageCell>)> {
-    let mut entries = entries(profile, paths, situations, kept, limits.slices);
-    let mut time = profile.timespan();
+    let mut entries = entries((profile, selection), paths, situations, kept, limits.slices);
+    let mut time = profile.timespan_of(selection);
     if let Some(time) = &mut time {
         time.join(limits.slices);
     }

@@ -17,6 +17,7 @@ const MOST_VALUES: usize = 40;
 
 /// A property by which samples can be selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dimension {
     /// The kind of property.
     pub kind: DimensionKind,
@@ -53,9 +54,9 @@ pub(super) struct PageSituations {
 }
 
 impl PageSituations {
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &Profile, selection: &SampleSelection) -> Self {
         let mut weights = vec![0_i64; profile.situations.iter().count()];
-        profile.each(&SampleSelection::default(), profile.default_weight(), |pair, _, weight| {
+        profile.each(selection, profile.default_weight(), |pair, _, weight| {
             weights[pair.situation as usize].add(weight);
         });
         let keys = profile.label_keys();

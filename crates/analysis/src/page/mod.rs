@@ -26,6 +26,7 @@ pub use dimensions::{Dimension, DimensionKind, DimensionValue};
 
 /// A profile of bounded size.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProfilePage {
     /// The profile as a whole.
     pub summary: ProfileSummary,
@@ -53,6 +54,7 @@ pub struct ProfilePage {
 
 /// A function. Functions with the same name in several files are distinct.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageFunction {
     /// Its name.
     pub name: Vec<u8>,
@@ -62,6 +64,7 @@ pub struct PageFunction {
 
 /// A call path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageCall {
     /// The index of its caller in the calls; `None` at a root.
     pub caller: Option<usize>,
@@ -71,6 +74,7 @@ pub struct PageCall {
 
 /// Equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct PageCell {
     /// The index of the call path.
     pub call: usize,
@@ -84,6 +88,7 @@ pub struct PageCell {
 
 /// A row of the top table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageRow {
     /// The index of the function.
     pub function: usize,
@@ -95,6 +100,7 @@ pub struct PageRow {
 
 /// The parts of a profile left out of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Pruned {
     /// The minimum share of all samples for a call path to be shown, 0 to 1.
     pub share: f64,
@@ -134,16 +140,29 @@ impl ProfilePage {
     /// # Errors
     /// If there are too many functions or call paths for a table.
     pub fn new(profile: &Profile, limits: PageLimits) -> Result<Self, TableFull> {
+        Self::selected(profile, &SampleSelection::default(), limits)
+    }
+
+    /// Builds the page of the samples in a selection: the limits then hold for those, so that a part shows more detail. The
+    /// summary is that of the whole profile.
+    ///
+    /// # Errors
+    /// If there are too many functions or call paths for a table.
+    pub fn selected(
+        profile: &Profile,
+        selection: &SampleSelection,
+        limits: PageLimits,
+    ) -> Result<Self, TableFull> {
         let mut merged = Tables::default();
         let known = frames::known(&profile.tables, &mut merged, &DiffQuery::default(), Identity::File)?;
         let names = frames::names(&merged);
         let paths = frames::paths(&profile.tables, &merged, &known);
-        let sums = CallSums::new(&paths, profile, &SampleSelection::default(), profile.default_weight());
-        let situations = dimensions::PageSituations::new(profile);
+        let sums = CallSums::new(&paths, profile, selection, profile.default_weight());
+        let situations = dimensions::PageSituations::new(profile, selection);
         let tree = prune::PageTree { depths: paths.depths(), paths: &paths, sums: &sums };
         let mut kept = prune::KeptPaths::new(&tree, limits);
         let (time, cells) = loop {
-            match cells::cells(profile, &paths, &situations, &kept, limits) {
+            match cells::cells((profile, selection), &paths, &situations, &kept, limits) {
                 Some(cells) => break cells,
                 None => kept = prune::KeptPaths::of_share(&tree, limits, kept.pruned.share * 2.0),
             }

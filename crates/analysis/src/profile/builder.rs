@@ -95,7 +95,7 @@ impl ProfileSink for ProfileBuilder {
                 None
             }
             Some(AddedAmount::Value(value)) => {
-                self.facts.count_valued(at, sample);
+                self.facts.count_valued(at, sample, value);
                 Some(value)
             }
         };

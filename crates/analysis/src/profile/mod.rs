@@ -109,6 +109,15 @@ impl Profile {
         Some(Timespan::new(self.counts.shift, first, last, self.origin_unix_ns))
     }
 
+    /// The part of that time that a selection covers; `None` also if it covers nothing of it.
+    pub(crate) fn timespan_of(&self, selection: &SampleSelection) -> Option<Timespan> {
+        let Some(time) = selection.time else { return self.timespan() };
+        let ((first, last), shift) = (self.counts.used?, self.counts.shift);
+        let (from, to) = time.slices(shift);
+        let (first, last) = (first.max(from), last.min(to));
+        (first <= last).then(|| Timespan::new(shift, first, last, self.origin_unix_ns))
+    }
+
     /// Whether any sample has a thread state.
     #[must_use]
     pub fn knows_status(&self) -> bool {

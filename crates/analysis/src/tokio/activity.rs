@@ -6,6 +6,7 @@ use super::view::{LimitedRows, Spread};
 
 /// The activity of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct WorkerRow {
     /// Its number.
     pub worker: u64,
@@ -31,6 +32,7 @@ pub struct WorkerRow {
 
 /// The polls of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PollView {
     /// The durations of ended polls.
     pub durations: Spread,
@@ -44,6 +46,7 @@ pub struct PollView {
 
 /// The polls, or the delays, of the tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PlaceRow {
     /// The place: file, line and column.
     pub spawned_at: String,
@@ -53,6 +56,7 @@ pub struct PlaceRow {
 
 /// A long poll.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LongPoll {
     /// Its duration.
     pub duration_ns: u64,
@@ -70,6 +74,7 @@ pub struct LongPoll {
 
 /// The tasks of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TaskView {
     /// The number of tasks spawned in the trace.
     pub spawned: u64,
@@ -93,6 +98,7 @@ pub struct TaskView {
 
 /// The number of tasks alive over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AliveCounts {
     /// The number of counts.
     pub samples: u64,
@@ -108,6 +114,7 @@ pub struct AliveCounts {
 
 /// The tasks spawned at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TaskPlaceRow {
     /// The place.
     pub spawned_at: String,
@@ -135,6 +142,7 @@ pub struct DelayView {
 
 /// A wait of a task to be polled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Delay {
     /// Its duration.
     pub delay_ns: u64,
@@ -150,6 +158,7 @@ pub struct Delay {
 
 /// The wakes of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct WakeView {
     /// The number of all wakes.
     pub count: u64,

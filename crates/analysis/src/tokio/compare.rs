@@ -23,7 +23,7 @@ pub enum TokioMeasure {
 
 impl TokioMeasure {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Poll, Self::Delay, Self::Span];
+    pub const ALL: &'static [Self] = &[Self::Poll, Self::Delay, Self::Span];
 
     /// Its name.
     #[must_use]
@@ -50,7 +50,7 @@ pub enum Quantile {
 
 impl Quantile {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::P50, Self::P99, Self::Max];
+    pub const ALL: &'static [Self] = &[Self::P50, Self::P99, Self::Max];
 
     /// Its name.
     #[must_use]
@@ -82,6 +82,7 @@ impl Quantile {
 
 /// A figure on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct QuantileChange {
     /// The figure.
     pub quantile: Quantile,
@@ -110,6 +111,7 @@ impl QuantileChange {
 
 /// A distribution on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TokioChange {
     /// The measure.
     pub measure: TokioMeasure,
@@ -123,7 +125,7 @@ pub struct TokioChange {
 
 impl TokioChange {
     fn new(measure: TokioMeasure, name: Option<&str>, (before, after): (Spread, Spread)) -> Self {
-        let changes = Quantile::ALL.map(|quantile| QuantileChange {
+        let changes = [Quantile::P50, Quantile::P99, Quantile::Max].map(|quantile| QuantileChange {
             quantile,
             before_ns: quantile.of(&before),
             after_ns: quantile.of(&after),

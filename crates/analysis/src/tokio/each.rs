@@ -8,6 +8,7 @@ use super::workers::Poll;
 
 /// A poll that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EndedPoll {
     /// Its start on the clock of the trace.
     pub start_ns: u64,
@@ -30,8 +31,22 @@ pub struct EndedSpan<'s> {
     pub start_ns: u64,
     /// The time from its first entry to its last exit.
     pub duration_ns: u64,
+    /// Its number in the trace; `None` if it is a single event.
+    pub id: Option<u64>,
+    /// The number of the span that it was created in; `None` if there is none, or the trace does not say.
+    pub parent: Option<u64>,
+    /// The task that entered it first; `None` if it was entered outside of tasks, or the trace does not say.
+    pub task: Option<u64>,
     /// The row of its name and fields.
     pub(super) label: u32,
+}
+
+impl EndedSpan<'_> {
+    /// The row of its name and fields, which spans with equal ones share: see [`TokioSink::span_fields`].
+    #[must_use]
+    pub const fn label(&self) -> u32 {
+        self.label
+    }
 }
 
 impl TokioSink {
@@ -65,6 +80,11 @@ impl TokioSink {
                 EventSort::Other | EventSort::WholeSpan | EventSort::Metrics | EventSort::Lost
             )
         })
+    }
+
+    /// The text fields of spans with this label, as keys and values.
+    pub fn span_fields(&self, label: u32) -> impl Iterator<Item = (&str, &str)> {
+        self.spans.fields(label)
     }
 
     /// Passes all ended spans to `take`. Call it before [`ProfileSink::finish`](borehole_model::ProfileSink::finish).

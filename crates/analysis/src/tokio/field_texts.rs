@@ -102,7 +102,8 @@ impl FieldTexts {
         row
     }
 
-    fn fields(&self, set: u32) -> impl Iterator<Item = (&str, &str)> {
+    /// The keys and values of a set.
+    pub(super) fn fields(&self, set: u32) -> impl Iterator<Item = (&str, &str)> {
         let fields = self.sets.get(set as usize).into_iter().flatten();
         fields.map(|&(key, value)| {
             (self.keys.text(key.into()), self.values[usize::from(key)].text(value.into()))

@@ -5,12 +5,13 @@ use std::convert::identity;
 use super::TokioSink;
 use super::checks::{Suspects, findings};
 use super::histogram::Durations;
+use super::poll_samples::PollSamples;
 use super::tasks::Wait;
 use super::view::{
-    BlockingPlaceRow, BlockingView, Delay, DelayView, LimitRow, LimitedRows, LongPoll, PlaceRow, PollView,
-    QuantileBounds, Seal, Spread, TaskPlaceRow, TaskView, TokioView,
+    Delay, DelayView, LimitRow, LimitedRows, LongPoll, PlaceRow, PollSamplePlaceRow, PollSampleView,
+    PollView, QuantileBounds, Seal, Spread, TaskPlaceRow, TaskView, TokioView,
 };
-use super::workers::{Poll, Reach, WorkerRecords};
+use super::workers::{Blockable, Poll, Reach, WorkerRecords};
 
 /// The time within which threads of a live process hand over what they recorded. Shorter batches show that a recorder does so
 /// more often. Source: `dial9-core` 0.5.7.
@@ -49,6 +50,7 @@ impl TokioSink {
         let stuck = suspects.stuck.examples.sorted();
         let end_ns =
             stuck.iter().map(|stuck| stuck.poll.start_ns + stuck.poll.duration_ns).fold(end_ns, u64::max);
+        let mut polls = std::mem::take(&mut self.runtime.workers.blockable);
         let mut view = TokioView {
             source: self.source.take().filter(|name| !name.is_empty()),
             start_ns,
@@ -66,7 +68,8 @@ impl TokioSink {
             tasks: self.tasks(),
             delays: self.delays(),
             wakes: self.runtime.tasks.wakes,
-            blocking: self.blocking(),
+            cpu: self.in_polls(&mut polls, &self.samples.on_cpu),
+            blocking: self.in_polls(&mut polls, &self.samples.off_cpu),
             queue: self.runtime.queue.queue(),
             spans: LimitedRows::default(),
             span_count: suspects.spans.iter().map(|row| row.durations.count).sum(),
@@ -193,13 +196,12 @@ impl TokioSink {
         rows
     }
 
-    fn blocking(&mut self) -> BlockingView {
-        let mut polls = std::mem::take(&mut self.runtime.workers.blockable);
-        let (mut view, places) =
-            self.samples.blocking.view(&mut polls, &self.samples.stacks, self.limit.max(1));
+    /// The samples of one kind, and those of them that were taken during polls.
+    fn in_polls(&self, polls: &mut [Blockable], samples: &PollSamples) -> PollSampleView {
+        let (mut view, places) = samples.view(polls, &self.samples.stacks, self.limit.max(1));
         let places = (0..).zip(places).filter(|(_, count)| *count > 0);
         let mut rows: Vec<_> = places
-            .map(|(place, count)| BlockingPlaceRow { spawned_at: self.spawned_at(place).to_owned(), count })
+            .map(|(place, count)| PollSamplePlaceRow { spawned_at: self.spawned_at(place).to_owned(), count })
             .collect();
         rows.sort_by_key(|row| u64::MAX - row.count);
         view.places = LimitedRows::new(rows, self.limit, identity);

@@ -142,6 +142,18 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_of_zero_is_the_usual_one() {
+        let bytes_at = |rate: Option<u64>| {
+            let mut memory = AllocationSamples::default();
+            memory.allocated(16, 100, 64, None);
+            rate.into_iter().for_each(|rate| memory.sampled_every(rate));
+            memory.view(&NamedStacks::default(), 10)
+        };
+        assert_eq!(bytes_at(Some(0)), bytes_at(None));
+        assert_ne!(bytes_at(Some(1)), bytes_at(None));
+    }
+
+    #[test]
     fn small_samples_stand_for_the_rate_and_large_ones_for_themselves() {
         assert!((stands_for(1, 524_288) - 524_288.5).abs() < 1.0);
         assert!((stands_for(1 << 30, 524_288) - f64::from(1 << 30)).abs() < 1.0);

@@ -9,7 +9,6 @@
 //! Sources: the events of dial9 0.3.2 and 0.5.7, and the red flags of its analysis.
 
 mod activity;
-mod blocking;
 mod checks;
 mod compare;
 mod coverage;
@@ -26,6 +25,7 @@ mod others;
 mod page;
 mod page_sink;
 mod plan;
+mod poll_samples;
 mod reports;
 mod runtime;
 mod samples;
@@ -47,7 +47,7 @@ use self::others::Others;
 use self::plan::{EventSort, ShapePlan};
 use self::runtime::Runtime;
 use self::samples::SampleRecords;
-use self::spans::SpanRecords;
+use self::spans::{SpanOrigin, SpanRecords};
 
 pub use self::activity::{
     AliveCounts, Delay, DelayView, LongPoll, PlaceRow, PollView, TaskPlaceRow, TaskView, WakeView, WorkerRow,
@@ -60,9 +60,9 @@ pub use self::page::{
 };
 pub use self::page_sink::TokioPageSink;
 pub use self::view::{
-    AllocationView, BlockingPlaceRow, BlockingRow, BlockingView, Contents, EventRow, FieldRow, LimitRow,
-    LimitedRows, PollCoverage, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TextRow, TextValueRow,
-    TokioFinding, TokioView,
+    AllocationView, Contents, EventRow, FieldRow, LimitRow, LimitedRows, PollCoverage, PollSamplePlaceRow,
+    PollSampleRow, PollSampleView, QueueView, Seal, Severity, SiteRow, SpanRow, Spread, TextRow,
+    TextValueRow, TokioFinding, TokioView,
 };
 
 /// The maximum number of rows of an unbounded table, such as polls, if all are asked for.
@@ -176,7 +176,10 @@ impl TokioSink {
             EventSort::SpanClose => self.spans.close(id, time_ns),
             EventSort::SpanEnter => {
                 let fields = self.spans.texts.set(plan.texts, event);
-                self.spans.enter(id, name, fields, time_ns);
+                let number = |field| plan.number(event, field).filter(|&number| number > 0);
+                let origin =
+                    SpanOrigin { parent: number(field::SPAN_PARENT), task: number(field::SPAN_TASK) };
+                self.spans.enter(id, name, fields, time_ns, origin);
             }
             _ => {
                 let entered_ns = self.spans.exit(id, name, time_ns);

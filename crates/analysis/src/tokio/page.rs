@@ -103,6 +103,7 @@ pub struct PagePolls {
 
 /// Wakes, as columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PageWakes {
     /// The time.
     pub time_ns: Vec<i64>,
@@ -163,6 +164,7 @@ pub struct PageFlag {
 
 /// A stack of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PageStack {
     /// The functions, leaf first, as indexes of [`TokioPage::texts`].
     pub functions: Vec<usize>,
@@ -174,6 +176,7 @@ pub struct PageStack {
 
 /// Samples, as columns of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PageSamples {
     /// The time.
     pub time_ns: Vec<i64>,

@@ -72,7 +72,11 @@ const SORTS: [(&str, EventSort, &[FieldSlot]); 19] = [
     (event::TASK_SPAWN, EventSort::Spawn, &[field::TASK, field::SPAWNED_AT, field::INSTRUMENTED]),
     (event::TASK_TERMINATE, EventSort::Terminate, &[field::TASK]),
     (event::WAKE, EventSort::Wake, &[field::WAKER_TASK, field::WOKEN_TASK, field::TARGET_WORKER]),
-    (event::CPU_SAMPLE, EventSort::Cpu, &[field::WORKER, field::THREAD, field::SAMPLE_SOURCE, field::STACK]),
+    (
+        event::CPU_SAMPLE,
+        EventSort::Cpu,
+        &[field::WORKER, field::THREAD, field::SAMPLE_SOURCE, field::STACK, field::COUNT],
+    ),
     (event::ALLOC, EventSort::Alloc, &[field::ADDRESS, field::SIZE, field::STACK]),
     ("FreeEvent", EventSort::Free, &[field::ADDRESS, field::ALLOCATED_AT]),
     ("MemoryProfileOverflowEvent", EventSort::Overflow, &[field::LOST_ALLOCS, field::LOST_FREES]),
@@ -84,7 +88,7 @@ const SORTS: [(&str, EventSort, &[FieldSlot]); 19] = [
     (event::SPAN_CLOSE, EventSort::SpanClose, &[field::SPAN]),
 ];
 
-const SPAN_FIELDS: &[FieldSlot] = &[field::SPAN, field::NAME, field::SPAN_TASK];
+const SPAN_FIELDS: &[FieldSlot] = &[field::SPAN, field::NAME, field::SPAN_TASK, field::SPAN_PARENT];
 
 /// The fields of whole-span events by role. Source: dial9 0.5.7, `docs/design/single-event-spans.md`.
 const SPAN_ROLES: [FieldSlot; 4] = [field::SPAN_START, field::DURATION, field::SPAN_END, field::NAME_ROLE];
@@ -187,7 +191,7 @@ impl ShapePlan {
 
 /// Whether a field of spans has a meaning of its own. Source: dial9 0.5.7.
 pub(super) fn is_span_field(name: &str) -> bool {
-    let known = [field::SPAN.1, field::NAME.1, field::SPAN_TASK.1, "parent_span_id"];
+    let known = [field::SPAN.1, field::NAME.1, field::SPAN_TASK.1, field::SPAN_PARENT.1];
     known.contains(&name) || name.starts_with("dial9.")
 }
 

@@ -1,35 +1,39 @@
-//! Events that carry a stack: off-CPU samples and sampled allocations.
+//! Events that carry a stack: samples of threads and sampled allocations.
 
 use borehole_model::dial9::{OFF_CPU, is_worker};
 use borehole_model::{Event, Value};
 
-use super::blocking::Blocking;
 use super::field;
 use super::memory::AllocationSamples;
 use super::plan::{EventSort, ShapePlan};
+use super::poll_samples::{PollSamples, ThreadSample};
 use super::stacks::NamedStacks;
 use super::view::LimitRow;
 
 /// Samples, and the stacks that they share.
 #[derive(Debug, Default)]
 pub(super) struct SampleRecords {
-    pub(super) blocking: Blocking,
+    pub(super) on_cpu: PollSamples,
+    pub(super) off_cpu: PollSamples,
     pub(super) memory: AllocationSamples,
     pub(super) stacks: NamedStacks,
 }
 
 impl SampleRecords {
     pub(super) fn cpu_sample(&mut self, plan: ShapePlan, event: &Event<'_>, time_ns: u64) {
-        if plan.number(event, field::SAMPLE_SOURCE) == Some(OFF_CPU) {
-            let stack = self.stack(plan, event);
-            let worker = plan.number(event, field::WORKER).filter(|&worker| is_worker(worker));
-            self.blocking.add(time_ns, plan.number(event, field::THREAD), worker, stack);
-        }
+        let stack = self.stack(plan, event);
+        let worker = plan.number(event, field::WORKER).filter(|&worker| is_worker(worker));
+        let is_off_cpu = plan.number(event, field::SAMPLE_SOURCE) == Some(OFF_CPU);
+        let samples = if is_off_cpu { &mut self.off_cpu } else { &mut self.on_cpu };
+        let thread = plan.number(event, field::THREAD);
+        let count =
+            plan.number(event, field::COUNT).map_or(1, |count| u32::try_from(count).unwrap_or(u32::MAX));
+        samples.add(ThreadSample { time_ns, thread, worker, stack, count });
     }
 
     /// Samples and allocations of which only a part was followed.
-    pub(super) fn limits(&self) -> [LimitRow; 2] {
-        [self.blocking.limit(), self.memory.limit()]
+    pub(super) fn limits(&self) -> [LimitRow; 3] {
+        [self.on_cpu.limit("CPU samples"), self.off_cpu.limit("off-CPU samples"), self.memory.limit()]
     }
 
     fn stack(&mut self, plan: ShapePlan, event: &Event<'_>) -> Option<u32> {

@@ -53,6 +53,8 @@ struct SpanLabel {
 /// A span, up to the latest moment processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenSpan {
+    /// The row of its id.
+    id: u32,
     label: u32,
     name: u32,
     first_enter_ns: Option<u64>,
@@ -76,7 +78,18 @@ struct Done {
 #[derive(Clone, Copy, Debug)]
 struct KnownSpan {
     row: u32,
+    /// Whether the origin of its latest span is known: no close followed its first entry yet.
+    is_open: bool,
     last_enter_ns: u64,
+}
+
+/// Where a span comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SpanOrigin {
+    /// The number of the span that it was created in.
+    pub(super) parent: Option<u64>,
+    /// The task that entered it first.
+    pub(super) task: Option<u64>,
 }
 
 /// Labels, each stored once.
@@ -88,7 +101,7 @@ struct LabelTable {
     recent: u32,
 }
 
-/// Memory: 16 bytes an entry, exit or close, 40 an id, 24 bytes a span that is a single event.
+/// Memory: 16 bytes an entry, exit or close, 40 an id, 48 a span with a parent or a task, 24 a span that is a single event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanRecords {
     names: NameTable,
@@ -97,6 +110,8 @@ pub(super) struct SpanRecords {
     labels: LabelTable,
     ids: HashMap<u64, KnownSpan>,
     moments: Vec<SpanMoment>,
+    /// The origins of spans, by the row of their id and the time of an entry.
+    origins: Vec<(u32, u64, SpanOrigin)>,
     /// Spans that are single events, by label.
     whole: Vec<Vec<Done>>,
     whole_count: usize,
@@ -108,10 +123,15 @@ pub(super) struct SpanRecords {
 
 impl SpanRecords {
     /// Records an entry; `fields` is a set of [`SpanRecords::texts`].
-    pub(super) fn enter(&mut self, id: u64, name: &str, fields: u32, time_ns: u64) {
+    pub(super) fn enter(&mut self, id: u64, name: &str, fields: u32, time_ns: u64, origin: SpanOrigin) {
         let label = self.label(name, fields);
         if let Some(known) = self.step(id, label, time_ns, SpanStep::Enter) {
             known.last_enter_ns = time_ns;
+            let is_new = !std::mem::replace(&mut known.is_open, true);
+            let row = known.row;
+            if is_new && origin != SpanOrigin::default() {
+                self.origins.push((row, time_ns, origin));
+            }
         }
     }
 
@@ -123,7 +143,9 @@ impl SpanRecords {
 
     /// Records a close, after which the id may belong to another span.
     pub(super) fn close(&mut self, id: u64, time_ns: u64) {
-        self.step(id, 0, time_ns, SpanStep::Close);
+        if let Some(known) = self.step(id, 0, time_ns, SpanStep::Close) {
+            known.is_open = false;
+        }
     }
 
     pub(super) fn whole(&mut self, name: &str, fields: u32, start_ns: u64, duration_ns: u64) {
@@ -147,7 +169,7 @@ impl SpanRecords {
             return None;
         }
         let row = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
-        let known = self.ids.entry(id).or_insert(KnownSpan { row, last_enter_ns: 0 });
+        let known = self.ids.entry(id).or_insert(KnownSpan { row, is_open: false, last_enter_ns: 0 });
         let label_and_step = label | (step as u32) << LABEL_BITS;
         self.moments.push(SpanMoment { time_ns, id: known.row, label_and_step });
         Some(known)
@@ -175,7 +197,7 @@ impl SpanRecords {
                     open.take().iter().for_each(&mut take);
                 }
                 if moment.step() != SpanStep::Close {
-                    let new = OpenSpan { label: moment.label(), name, ..OpenSpan::default() };
+                    let new = OpenSpan { id: moment.id, label: moment.label(), name, ..OpenSpan::default() };
                     open.get_or_insert(new).step(moment);
                 }
             }
@@ -185,12 +207,30 @@ impl SpanRecords {
 
     /// Passes on all spans that ended.
     pub(super) fn each(&self, mut take: impl FnMut(EndedSpan<'_>)) {
+        let mut ids = vec![0; self.ids.len()];
+        for (&id, known) in &self.ids {
+            ids[known.row as usize] = id;
+        }
+        let mut origins = self.origins.clone();
+        origins.sort_by_key(|&(row, time_ns, _)| (row, time_ns));
+        // Ids are used again: the origin of a span is the last one of its id up to its end.
+        let origin = |span: &OpenSpan, end_ns: u64| {
+            let next = origins.partition_point(|&(row, time_ns, _)| (row, time_ns) <= (span.id, end_ns));
+            let found = next.checked_sub(1).map(|place| origins[place]);
+            found
+                .filter(|&(row, ..)| row == span.id)
+                .map_or_else(SpanOrigin::default, |(_, _, origin)| origin)
+        };
         self.walk(&mut self.moments.clone(), |span| {
             if let Some(Done { duration_ns, start_ns, .. }) = span.done() {
+                let SpanOrigin { parent, task } = origin(span, start_ns.saturating_add(duration_ns));
                 take(EndedSpan {
                     name: self.names.text(span.name),
                     start_ns,
                     duration_ns,
+                    id: ids.get(span.id as usize).copied(),
+                    parent,
+                    task,
                     label: span.label,
                 });
             }
@@ -198,9 +238,14 @@ impl SpanRecords {
         for (label, done) in (0..).zip(&self.whole) {
             let name = self.names.text(self.labels.get(label).name);
             done.iter().for_each(|&Done { duration_ns, start_ns, .. }| {
-                take(EndedSpan { name, start_ns, duration_ns, label });
+                take(EndedSpan { name, start_ns, duration_ns, id: None, parent: None, task: None, label });
             });
         }
+    }
+
+    /// The text fields of a label.
+    pub(super) fn fields(&self, label: u32) -> impl Iterator<Item = (&str, &str)> {
+        self.texts.fields(self.labels.get(label).fields)
     }
 
     /// The name and the fields of a label.
@@ -355,12 +400,12 @@ mod tests {
     #[test]
     fn a_span_is_from_its_first_entering_to_its_last_leaving() {
         let mut spans = SpanRecords::default();
-        spans.enter(1, "request", NO_FIELDS, 200);
+        spans.enter(1, "request", NO_FIELDS, 200, SpanOrigin::default());
         assert_eq!(spans.exit(1, "request", 250), 200);
         // From another batch: earlier, although it comes later.
-        spans.enter(1, "request", NO_FIELDS, 100);
+        spans.enter(1, "request", NO_FIELDS, 100, SpanOrigin::default());
         spans.exit(1, "request", 150);
-        spans.enter(2, "request", NO_FIELDS, 300);
+        spans.enter(2, "request", NO_FIELDS, 300, SpanOrigin::default());
         let rows = spans.into_rows();
         assert_eq!((rows[0].durations.count, rows[0].durations.max_ns), (1, 150));
         assert_eq!((rows[0].unmatched, rows[0].longest_start_ns), (1, 100));
@@ -371,12 +416,12 @@ mod tests {
         let mut spans = SpanRecords::default();
         // The thread with the close hands over last.
         for start_ns in [100, 1000] {
-            spans.enter(1, "request", NO_FIELDS, start_ns);
+            spans.enter(1, "request", NO_FIELDS, start_ns, SpanOrigin::default());
             spans.exit(1, "request", start_ns + 10);
-            spans.enter(1, "request", NO_FIELDS, start_ns + 30);
+            spans.enter(1, "request", NO_FIELDS, start_ns + 30, SpanOrigin::default());
             spans.exit(1, "request", start_ns + 50);
         }
-        spans.enter(1, "query", NO_FIELDS, 2000);
+        spans.enter(1, "query", NO_FIELDS, 2000, SpanOrigin::default());
         spans.exit(1, "query", 2007);
         spans.close(1, 150);
         spans.close(1, 1060);
@@ -389,10 +434,29 @@ mod tests {
     }
 
     #[test]
+    fn spans_of_a_reused_id_have_their_own_origins() {
+        let mut spans = SpanRecords::default();
+        for (start_ns, parent) in [(100, 7), (1000, 8)] {
+            let origin = SpanOrigin { parent: Some(parent), task: Some(parent + 1) };
+            spans.enter(1, "query", NO_FIELDS, start_ns, origin);
+            spans.exit(1, "query", start_ns + 10);
+            // Another task goes on with it.
+            spans.enter(1, "query", NO_FIELDS, start_ns + 20, SpanOrigin { task: Some(99), ..origin });
+            spans.exit(1, "query", start_ns + 30);
+            spans.close(1, start_ns + 40);
+        }
+        spans.enter(2, "root", NO_FIELDS, 2000, SpanOrigin::default());
+        spans.exit(2, "root", 2010);
+        let mut ended = Vec::new();
+        spans.each(|span| ended.push((span.start_ns, span.parent, span.task)));
+        assert_eq!(ended, [(100, Some(7), Some(8)), (1000, Some(8), Some(9)), (2000, None, None)]);
+    }
+
+    #[test]
     fn an_id_with_another_name_is_another_span_also_where_closings_are_missing() {
         let mut spans = SpanRecords::default();
         for (name, start_ns) in [("request", 100), ("query", 500)] {
-            spans.enter(1, name, NO_FIELDS, start_ns);
+            spans.enter(1, name, NO_FIELDS, start_ns, SpanOrigin::default());
             spans.exit(1, name, start_ns + 10);
         }
         let rows = spans.into_rows();

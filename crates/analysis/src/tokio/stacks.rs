@@ -21,8 +21,8 @@ const DISTINGUISHED: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct NamedStacks {
     stacks: Distinct<[u8; 8]>,
-    /// The innermost function at an address, and its inlining depth there.
-    symbols: HashMap<u64, (u64, Box<str>)>,
+    /// The functions at an address with their inlining depths, the innermost first; at most [`SHOWN`].
+    symbols: HashMap<u64, Vec<(u64, Box<str>)>>,
 }
 
 impl NamedStacks {
@@ -32,16 +32,21 @@ impl NamedStacks {
     }
 
     pub(super) fn symbol(&mut self, address: u64, name: &str, depth: u64) {
-        let name = cut(name);
-        let known = self.symbols.entry(address);
-        let known = known.or_insert_with(|| (depth, name.into()));
-        if known.0 < depth {
-            *known = (depth, name.into());
+        let known = self.symbols.entry(address).or_default();
+        // Segments of one process repeat each other's symbols.
+        let Err(place) = known.binary_search_by(|(other, _)| depth.cmp(other)) else { return };
+        if place < SHOWN {
+            known.truncate(SHOWN - 1);
+            known.insert(place, (depth, cut(name).into()));
         }
     }
 
-    fn name(&self, address: u64) -> String {
-        self.symbols.get(&address).map_or_else(|| format!("{address:#x}"), |(_, name)| short(name).to_owned())
+    /// The functions at an address, the innermost first.
+    fn names(&self, address: u64) -> Vec<String> {
+        self.symbols.get(&address).map_or_else(
+            || vec![format!("{address:#x}")],
+            |functions| functions.iter().map(|(_, name)| short(name).to_owned()).collect(),
+        )
     }
 
     fn addresses(&self, row: u32) -> impl Iterator<Item = u64> {
@@ -49,18 +54,19 @@ impl NamedStacks {
     }
 
     pub(super) fn leaf(&self, row: u32) -> String {
-        self.addresses(row).next().map_or_else(|| "(empty stack)".to_owned(), |address| self.name(address))
+        let leaf = self.addresses(row).next().and_then(|address| self.names(address).into_iter().next());
+        leaf.unwrap_or_else(|| "(empty stack)".to_owned())
     }
 
-    /// The functions nearest to the leaf, leaf first.
+    /// The functions nearest to the leaf, leaf first, with those that were inlined.
     pub(super) fn functions(&self, row: u32) -> Vec<String> {
-        self.addresses(row).take(SHOWN).map(|address| self.name(address)).collect()
+        self.addresses(row).flat_map(|address| self.names(address)).take(SHOWN).collect()
     }
 
-    /// The functions outside the kernel, from the leaf outwards.
+    /// The functions outside the kernel, from the leaf outwards, with those that were inlined.
     pub(super) fn callers(&self, row: u32) -> Vec<String> {
         let outside = self.addresses(row).filter(|&address| address < KERNEL);
-        outside.take(NAMED).map(|address| self.name(address)).collect()
+        outside.flat_map(|address| self.names(address)).take(NAMED).collect()
     }
 }
 
@@ -87,8 +93,22 @@ mod tests {
         stacks.symbol(16, "outer", 0);
         stacks.symbol(KERNEL + 7, "schedule", 0);
         assert_eq!(stacks.leaf(row), "schedule");
-        assert_eq!(stacks.callers(row), ["std::thread::sleep", "0x20"]);
+        assert_eq!(stacks.callers(row), ["std::thread::sleep", "outer", "0x20"]);
         assert_eq!(stacks.leaf(1), "(empty stack)");
+    }
+
+    #[test]
+    fn of_many_inlined_functions_the_innermost_are_kept_in_whatever_order_they_come() {
+        let mut stacks = NamedStacks::default();
+        let row = stacks.row(Addresses(&[16_u64.to_le_bytes()])).unwrap();
+        let last = 3 * SHOWN as u64;
+        for depth in (0..=last).map(|number| number * 7 % (last + 1)) {
+            stacks.symbol(16, &format!("f{depth}"), depth);
+            stacks.symbol(16, "repeated", depth);
+        }
+        let innermost: Vec<_> = (0..=last).rev().take(SHOWN).map(|depth| format!("f{depth}")).collect();
+        assert_eq!(stacks.functions(row), innermost);
+        assert_eq!(stacks.callers(row), innermost[..NAMED]);
     }
 
     #[test]

@@ -275,6 +275,25 @@ fn a_stack_that_blocks_six_times_in_polls_is_a_blocking_call() {
 }
 
 #[test]
+fn a_worker_that_never_parks_is_on_the_thread_where_it_was_seen_last() {
+    let samples_in_polls = |threads: [u64; 2], sampled: u64| {
+        let mut trace = Trace::new();
+        trace.moves("WorkerUnparkEvent", 100, 0, threads[0]);
+        trace.next_batch();
+        trace.moves("WorkerUnparkEvent", 50_000, 0, threads[1]);
+        trace.next_batch();
+        trace.poll(0, 100_000, 5, 20_000);
+        let stack = [16u64.to_le_bytes()];
+        let sample = [("tid", n(sampled)), ("source", n(0)), ("callchain", Value::Stack(Addresses(&stack)))];
+        trace.event("CpuSampleEvent", 110_000, &[&[("worker_id", n(255))], &sample[..]].concat());
+        trace.view().cpu.in_polls
+    };
+    assert_eq!(samples_in_polls([7, 7], 7), 1);
+    assert_eq!(samples_in_polls([7, 8], 7), 0);
+    assert_eq!(samples_in_polls([7, 8], 8), 1);
+}
+
+#[test]
 fn queues_over_100_and_1000_of_all_runtimes_together_are_deep() {
     let found = |depths: &[u64]| {
         let mut trace = Trace::with_a_poll();

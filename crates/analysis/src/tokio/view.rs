@@ -48,8 +48,10 @@ pub struct TokioView {
     pub delays: DelayView,
     /// Wakes.
     pub wakes: WakeView,
+    /// CPU samples.
+    pub cpu: PollSampleView,
     /// Off-CPU samples.
-    pub blocking: BlockingView,
+    pub blocking: PollSampleView,
     /// The global queue; `None` if it was not sampled.
     pub queue: Option<QueueView>,
     /// Spans by name, the name with the longest total first.
@@ -110,6 +112,7 @@ impl PollCoverage {
 
 /// The kinds of events in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Contents {
     /// The number of events of the runtime: polls, parks, wakes, tasks and its measurements.
     pub runtime: u64,
@@ -144,6 +147,7 @@ impl Contents {
 /// The severity of a finding, in ascending order: serialized, its [name](Severity::name).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Severity {
     /// Good to know.
     Info,
@@ -213,22 +217,24 @@ pub(super) struct QuantileBounds {
     pub(super) p99_ns: (u64, u64),
 }
 
-/// The off-CPU samples of a trace.
+/// The samples of threads in a trace, either on the CPU or off it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct BlockingView {
+#[non_exhaustive]
+pub struct PollSampleView {
     /// The number of all samples.
     pub samples: u64,
-    /// The number of samples during a poll, which was blocked. The other samples are of idle workers or other threads.
+    /// The number of samples during a poll: off the CPU, those that were blocked. The other samples are of workers between polls, or of other threads.
     pub in_polls: u64,
     /// The samples in polls by stack, the most frequent first.
-    pub stacks: LimitedRows<BlockingRow>,
+    pub stacks: LimitedRows<PollSampleRow>,
     /// The samples in polls by where the task was spawned.
-    pub places: LimitedRows<BlockingPlaceRow>,
+    pub places: LimitedRows<PollSamplePlaceRow>,
 }
 
-/// A stack that blocked in polls.
+/// A stack of samples in polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BlockingRow {
+#[non_exhaustive]
+pub struct PollSampleRow {
     /// The number of samples.
     pub count: u64,
     /// The time of the first one.
@@ -241,9 +247,10 @@ pub struct BlockingRow {
     pub callers: Vec<String>,
 }
 
-/// The blocked tasks spawned at one place.
+/// The tasks spawned at one place, with samples in their polls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BlockingPlaceRow {
+#[non_exhaustive]
+pub struct PollSamplePlaceRow {
     /// The place.
     pub spawned_at: String,
     /// The number of samples.
@@ -268,6 +275,7 @@ pub struct QueueView {
 
 /// The spans of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SpanRow {
     /// The name.
     pub name: String,
@@ -300,6 +308,7 @@ fn with_group(name: &str, group: Option<&str>) -> String {
 
 /// The sampled allocations of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct AllocationView {
     /// The number of sampled allocations.
     pub allocations: u64,
@@ -321,6 +330,7 @@ pub struct AllocationView {
 
 /// A stack with outstanding allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SiteRow {
     /// The number of allocations.
     pub count: u64,
@@ -334,6 +344,7 @@ pub struct SiteRow {
 
 /// The events of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct EventRow {
     /// The name.
     pub name: String,
@@ -360,6 +371,7 @@ impl EventRow {
 
 /// A text of events of one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TextRow {
     /// Its name.
     pub name: String,
@@ -382,6 +394,7 @@ pub struct TextValueRow {
 
 /// A field of events of one name. Percentiles are accurate to 1 in 64.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FieldRow {
     /// Its name.
     pub name: String,

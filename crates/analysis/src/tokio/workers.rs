@@ -12,9 +12,9 @@ use super::worst::{Tier, Worst};
 
 /// The maximum number of workers, more than any machine has; further ones are left out.
 const MOST_WORKERS: usize = 4096;
-/// The shortest poll checked for blocking: leaving a CPU and coming back takes as long.
+/// The shortest poll searched for samples: leaving a CPU and coming back takes as long.
 const BLOCKABLE_NS: u64 = 10_000;
-/// The maximum number of polls checked for blocking, of 48 bytes each.
+/// The maximum number of polls searched for samples, of 48 bytes each.
 const MOST_BLOCKABLE: usize = 1 << 22;
 /// The maximum number of appearances of a worker, and of its active periods, of up to 32 bytes each.
 const MOST_RUNS: usize = 1 << 18;
@@ -481,7 +481,7 @@ impl WorkerRecords {
     /// Polls and workers of which only a part was followed.
     pub(super) fn limits(&self) -> [LimitRow; 2] {
         let (followed, left_out) = (self.blockable.len() as u64, self.unsearched);
-        let polls = LimitRow { what: "polls searched for blocking calls", followed, left_out };
+        let polls = LimitRow { what: "polls searched for samples", followed, left_out };
         let (followed, left_out) = (self.workers.len() as u64, self.unfollowed);
         [polls, LimitRow { what: "workers (events of more)", followed, left_out }]
     }
@@ -490,6 +490,21 @@ impl WorkerRecords {
     pub(super) fn complete(&mut self) {
         self.next_batch();
         self.workers.iter_mut().for_each(WorkerRecord::complete);
+        self.place_rest();
+    }
+
+    /// Gives polls of batches that name no thread the one on which their worker was last seen: a worker that is always busy does not
+    /// name it again.
+    fn place_rest(&mut self) {
+        let of_worker = |worker: &WorkerRecord| {
+            worker.runs.iter().filter_map(|run| Some((run.start_ns, run.thread?))).collect()
+        };
+        let seen: Vec<Vec<(u64, u64)>> = self.workers.iter().map(of_worker).collect();
+        for poll in self.blockable.iter_mut().filter(|poll| poll.thread.is_none()) {
+            let Some(seen) = self.rows.get(poll.worker).and_then(|row| seen.get(row)) else { continue };
+            let before = seen.partition_point(|seen| seen.0 <= poll.start_ns).saturating_sub(1);
+            poll.thread = seen.get(before).map(|seen| seen.1);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! How much an archive may unpack to.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The number of bytes that any archive may unpack to.
 pub(super) const MIN_ALLOWED_BYTES: u64 = 64 << 20;
@@ -13,31 +13,35 @@ pub(super) const MAX_RATIO: u64 = 200;
 
 /// The bytes of an archive read so far, and those that they were unpacked to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Allowance(Rc<Counts>);
+pub(super) struct Allowance(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    packed: Cell<u64>,
-    unpacked: Cell<u64>,
-    is_exceeded: Cell<bool>,
+    packed: AtomicU64,
+    unpacked: AtomicU64,
+    is_exceeded: AtomicBool,
 }
 
 impl Allowance {
     pub(super) fn add_packed(&self, count: u64) {
-        self.0.packed.set(self.0.packed.get().saturating_add(count));
+        self.0.packed.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Whether an archive was refused for what it unpacks to.
     pub(super) fn is_exceeded(&self) -> bool {
-        self.0.is_exceeded.get()
+        self.0.is_exceeded.load(Ordering::Relaxed)
     }
 
     fn unpack(&self, count: u64) -> io::Result<()> {
         let Counts { packed, unpacked, is_exceeded } = &*self.0;
-        unpacked.set(unpacked.get().saturating_add(count));
-        let allowed = packed.get().saturating_mul(MAX_RATIO).max(MIN_ALLOWED_BYTES);
-        is_exceeded.set(is_exceeded.get() || unpacked.get() > allowed);
-        if is_exceeded.get() { Err(io::Error::other("too large")) } else { Ok(()) }
+        // Bytes that were read: no sum of them overflows.
+        let unpacked = unpacked.fetch_add(count, Ordering::Relaxed) + count;
+        let allowed = packed.load(Ordering::Relaxed).saturating_mul(MAX_RATIO).max(MIN_ALLOWED_BYTES);
+        let exceeds = unpacked > allowed;
+        if is_exceeded.fetch_or(exceeds, Ordering::Relaxed) || exceeds {
+            return Err(io::Error::other("too large"));
+        }
+        Ok(())
     }
 }
 

@@ -37,7 +37,7 @@ impl ArchiveMember {
     pub fn source(&self) -> Source {
         let Self { name, unpacked, start, end, damage } = self.clone();
         let reader = MemberReader { unpacked, at: start, end, damage };
-        Source::resumed(name, Some(end - start), Box::new(reader), None)
+        Source::resumed(name, Some(end - start), Box::new(reader), None, None)
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{Error, InputOptions, Source};
 /// use borehole::{Archive, Input, InputOptions, Source, Unpacked};
 ///
 /// let options = InputOptions::default();
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/native.rbt");
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
 /// // A profile is no archive, and is given back.
 /// let Unpacked::Source(source) = Archive::unpack(Source::path(trace)?, &options)? else { panic!("no archive") };
 /// assert_eq!(Input::open(source, &options)?.format(), borehole::Format::Rbt);
@@ -87,8 +87,8 @@ impl Archive {
     /// # Errors
     /// If the source cannot be read, or if the archive is damaged, exceeds a limit, or has no profiles.
     pub fn unpack(source: Source, options: &InputOptions) -> Result<Unpacked, Error> {
-        let (mappable, source) = source.split_mappable();
-        let size_bytes = source.size_bytes();
+        let (mappable, mut source) = source.split_mappable();
+        let (size_bytes, path) = (source.size_bytes(), source.take_path());
         let (name, mut reader) = source.into_parts();
         let prefix = match beginning(&mut reader) {
             Ok(prefix) => prefix,
@@ -96,7 +96,7 @@ impl Archive {
         };
         let Some(kind) = ArchiveKind::of(Beginning::of(&prefix).bytes()) else {
             let rest = Box::new(Cursor::new(prefix).chain(reader));
-            return Ok(Unpacked::Source(Source::resumed(name, size_bytes, rest, mappable)));
+            return Ok(Unpacked::Source(Source::resumed(name, size_bytes, rest, mappable, path)));
         };
         let whole = mappable.filter(|_| ArchiveKind::of(&prefix) == Some(kind)).and_then(Mappable::whole);
         let input = Cursor::new(prefix).chain(reader);

@@ -7,9 +7,9 @@ use borehole_heap::Graph;
 #[cfg(feature = "sqlite")]
 use borehole_sql::Replaced;
 use borehole_sql::{Access, AddedRun, Database, ErrorKind, Server, ServerSoftware};
-use borehole_text::{shell_bytes, shell_word};
 
 use super::{Error, HeapFile, HeapFormat};
+use crate::Advice;
 #[cfg(feature = "sqlite")]
 use crate::Output;
 
@@ -65,39 +65,23 @@ impl Address {
         }
     }
 
-    /// The error of this database, with a hint.
+    /// The error of this database, with advice.
     #[must_use]
     pub fn refused(&self, error: borehole_sql::Error) -> Error {
-        let (name, kind) = (self.name(), error.kind());
-        let error = Error::new(&name, error);
-        let name = match self {
-            Self::File(path) => shell_bytes(path.as_os_str().as_encoded_bytes()),
-            Self::Server(_) => shell_word(&name),
-        };
-        match (kind, self) {
+        let (kind, spent) = (error.kind(), error.spent());
+        let error = Error::new(&self.name(), error);
+        let is_graph = |path| HeapFile::open(path).is_ok_and(|file| !file.is_database());
+        let advice = match (kind, self) {
             (ErrorKind::Denied, Self::Server(server)) if !server.has_password() => {
-                error.with_hint(format!("set {PASSWORD_VARIABLE} to the password"))
+                Advice::Password(PASSWORD_VARIABLE)
             }
-            (ErrorKind::Missing, Self::File(_)) => {
-                error.with_hint(format!("list the runs with borehole heap runs {name}"))
-            }
-            (ErrorKind::Unsupported, Self::File(path)) => {
-                let is_graph = HeapFile::open(path).is_ok_and(|file| !file.is_database());
-                let export = format!("borehole heap export {name} -o heaps.sqlite3");
-                let hint = format!("the file holds a heap; convert it with {export}");
-                if is_graph { error.with_hint(hint) } else { error }
-            }
-            (ErrorKind::Damaged, _) => {
-                error.with_hint(format!("print what is left as SQL with sqlite3 {name} .recover"))
-            }
-            (ErrorKind::Connection, Self::Server(_)) => {
-                let list = format!("borehole heap runs {name} lists the stored ones");
-                error.with_hint(format!(
-                    "incomplete runs are not stored ({list}); try again when the server is back"
-                ))
-            }
-            _ => error,
-        }
+            (ErrorKind::Missing, Self::File(_)) => Advice::OtherRun,
+            (ErrorKind::Unsupported, Self::File(path)) if is_graph(path) => Advice::Import,
+            (ErrorKind::Damaged, _) => Advice::Salvage,
+            (ErrorKind::Connection, Self::Server(_)) => Advice::TryAgain { was_waited_for: spent.is_some() },
+            _ => return error,
+        };
+        error.advising(advice)
     }
 }
 

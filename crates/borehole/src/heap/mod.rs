@@ -3,8 +3,12 @@
 //! [`HeapFile`] opens anything that holds a heap: a memory dump, a core file, or a graph as `.rmem`, as reli's JSON or in a
 //! database. [`write()`] writes a graph, `write_database` creates a database from it, and `add_run` adds it to one.
 
+#[cfg(feature = "capture")]
+mod analysis;
 #[cfg(feature = "sql")]
 mod database;
+#[cfg(feature = "capture")]
+mod memory;
 mod open;
 mod save;
 
@@ -12,14 +16,24 @@ use std::{fmt, io};
 
 use borehole_memory::OverBudget;
 
+use crate::Advice;
+
 pub use crate::heap_format::HeapFormat;
+#[cfg(feature = "capture")]
+pub use analysis::{analyze, analyze_as};
+#[cfg(feature = "capture")]
 pub use borehole_capture::heap::{CapturedHeap, HeapOptions, HeapStatistics, MemoryLimitError, take};
 pub use borehole_heap::{
-    Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, HeapInfo, HeapSink, MemoryLocation,
-    MemoryTotal, NodeId, NodeType, Parents, Strength, StringId, Totals, TreeParents, compare, contradiction,
-    findings, info, path, retention, views,
+    AttributeValue, Child, Edge, Graph, GraphBuilder, GraphCounts, GraphStorage, HeapGraph, HeapInfo,
+    HeapSink, LocationType, MemoryLocation, MemoryTotal, NodeAttribute, NodeId, NodeType, Parents,
+    References, Region, Strength, StringId, Totals, TotalsScope, TreeParents, ValueKind, Vocabulary, compare,
+    contradiction, findings, heapsnapshot, hprof, info, json, lines, path, retention, rmem, totals, views,
 };
-pub use borehole_php::{Analysis, AnalyzeOptions, AttachOptions, FatalError};
+#[cfg(feature = "capture")]
+pub use borehole_php::{
+    Analysis, AnalyzeOptions, AttachOptions, FailedCall, FatalError, Identity, IsPhp, PhpRelease, ThreadModel,
+};
+#[cfg(feature = "capture")]
 pub use borehole_process::{Dump, DumpRecovery};
 #[cfg(feature = "sql")]
 pub use borehole_sql as sql;
@@ -30,59 +44,22 @@ pub use database::{Address, PASSWORD_VARIABLE, add_run};
 pub use open::{HeapFile, OpenOptions, Opened};
 pub use save::write;
 
-/// The memory that any analysis may take, in bytes: to do with less would save little beside the command itself.
-const LEAST_GOAL_BYTES: usize = 64 << 20;
-
-/// Builds the graph of the heap whose memory is in `dump`, which is freed as soon as it has been walked.
-///
-/// # Errors
-/// If the process does not run PHP, or an unsupported version.
-pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
-    analyze_as(dump, options, GraphStorage::Plain)
-}
-
-/// Like [`analyze`], with a graph that is stored like this: a packed one takes less memory, and is read in order, as by [`write()`]
-/// to `.rmem`.
-///
-/// # Errors
-/// As [`analyze`].
-pub fn analyze_as(
-    mut dump: Dump,
-    options: &AnalyzeOptions<'_>,
-    storage: GraphStorage,
-) -> Result<(HeapGraph, Analysis), Error> {
-    let held_bytes = usize::try_from(dump.held_bytes()).unwrap_or(usize::MAX);
-    let goal = options.memory_goal.unwrap_or((held_bytes / 2).max(LEAST_GOAL_BYTES));
-    dump.keep(goal / 4 * 3, goal);
-    let mut builder = GraphBuilder::new();
-    let stated = MemoryLimitError::of(&dump);
-    let failure = options.failure.or(stated.as_ref().map(MemoryLimitError::failure));
-    let options = AnalyzeOptions { failure, ..*options };
-    let analysis =
-        borehole_php::analyze(&dump, &options, &mut builder).map_err(|error| Error::new("", error))?;
-    if let Some(created) = dump.fact("created_at").and_then(|created| std::str::from_utf8(created).ok()) {
-        builder.set_created(created);
-    }
-    drop(dump);
-    let graph = builder.finish_as(storage).map_err(|error| Error::new("", error))?;
-    Ok((graph, analysis))
-}
-
 /// An error of a heap or of the file that holds it, with the name of the file.
 #[derive(Debug)]
 pub struct Error {
     name: String,
     cause: Box<dyn std::error::Error + Send + Sync>,
-    hint: Option<String>,
+    advice: Option<Advice>,
 }
 
 impl Error {
     #[cold]
     fn new(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { name: name.to_owned(), cause: cause.into(), hint: None }
+        Self { name: name.to_owned(), cause: cause.into(), advice: None }
     }
 
     /// Adds the name of the file.
+    #[cfg(feature = "capture")]
     #[cold]
     fn in_file(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
@@ -90,8 +67,8 @@ impl Error {
     }
 
     #[cold]
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    fn advising(mut self, advice: Advice) -> Self {
+        self.advice = Some(advice);
         self
     }
 
@@ -112,10 +89,16 @@ impl Error {
         cause.is::<OverBudget>() || of_input() || of_output() || of_file()
     }
 
-    /// A suggestion of what to try next.
+    /// The name of the file; empty if there is none.
     #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The way out; `None` if it is obvious, or there is none.
+    #[must_use]
+    pub fn advice(&self) -> Option<Advice> {
+        self.advice.clone().or_else(|| Advice::of(&*self.cause))
     }
 }
 
@@ -129,7 +112,8 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {
+    /// The cause. Its text is a part of this error's text.
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.cause.source()
+        Some(&*self.cause)
     }
 }

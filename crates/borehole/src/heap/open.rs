@@ -4,15 +4,16 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
-use borehole_capture::heap::of_core;
 use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_heap::{Graph, json, rmem};
-use borehole_model::{Recovery, Warning};
-use borehole_process::{CoreFile, Dump, DumpRecovery};
-use borehole_text::{cause, shell_word};
+use borehole_model::Recovery;
+use borehole_text::cause;
 use borehole_wire::envelope::{Envelope, MEMBER_MAGIC};
 
-use super::{Analysis, AnalyzeOptions, Error, HeapFormat, analyze};
+#[cfg(feature = "capture")]
+use super::{Analysis, AnalyzeOptions};
+use super::{Error, HeapFormat};
+use crate::Advice;
 use crate::heap_format::heap_format;
 use crate::mapped::{Mappable, Mapped};
 use crate::source::open_input;
@@ -42,6 +43,7 @@ pub struct OpenOptions<'o> {
     /// The run of a database; `None` for the last.
     pub run: Option<i64>,
     /// How memory is analyzed.
+    #[cfg(feature = "capture")]
     pub analyze: AnalyzeOptions<'o>,
     /// The root of the files that the process of a core file had mapped; `None` for their original paths.
     pub root: Option<&'o Path>,
@@ -50,8 +52,9 @@ pub struct OpenOptions<'o> {
 /// An opened graph.
 pub struct Opened<'f> {
     /// The graph.
-    pub graph: Box<dyn Graph + 'f>,
+    pub graph: Box<dyn Graph + Send + Sync + 'f>,
     /// The results of the analysis, if one was needed.
+    #[cfg(feature = "capture")]
     pub analysis: Option<Analysis>,
     /// The losses of a damaged memory file.
     pub recovery: Recovery,
@@ -63,8 +66,6 @@ const MEMBERS: [&[u8]; 2] = [&MEMBER_MAGIC, &[0x28, 0xb5, 0x2f, 0xfd]];
 /// The largest graph unpacked, in bytes, because a hundred thousand bytes of Zstandard can expand to that much. It is the limit
 /// for other documents too.
 const UNPACKED_BYTES: usize = 4 << 30;
-
-const LENIENT: &str = "use --lenient to analyze what is left; lost memory is counted as missing";
 
 impl HeapFile {
     /// Opens the file at `path`, whatever its name, or the database of a server if `path` is its address.
@@ -80,8 +81,39 @@ impl HeapFile {
             return Ok(Self::of_server(server));
         }
         let name = path.display().to_string();
+        match open_input(path) {
+            Ok(file) => Self::of_file(name, file, Some(path)),
+            Err(error) => Err(Error::new(&name, cause(&error))),
+        }
+    }
+
+    /// Takes what `reader` gives, which goes through a temporary file if it is large. Core files and databases are read from
+    /// files of their own only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole::heap::{HeapFile, HeapFormat, OpenOptions};
+    ///
+    /// let json = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
+    /// let heap = HeapFile::reader("upload", &json[..])?;
+    /// assert_eq!(heap.format(), HeapFormat::Json);
+    /// assert_eq!(heap.graph(&OpenOptions::default())?.graph.counts().nodes, 1);
+    /// # Ok::<(), borehole::heap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds no heap.
+    pub fn reader(name: impl Into<String>, mut reader: impl io::Read) -> Result<Self, Error> {
+        let (name, mut file) = (name.into(), spool());
+        match io::copy(&mut reader, &mut file).and_then(|_| file.into_file()) {
+            Ok(file) => Self::of_file(name, file, None),
+            Err(error) => Err(Error::new(&name, error)),
+        }
+    }
+
+    fn of_file(name: String, mut file: File, path: Option<&Path>) -> Result<Self, Error> {
         let refused = |error: io::Error| Error::new(&name, cause(&error));
-        let mut file = open_input(path).map_err(refused)?;
         let mut beginning = Vec::new();
         file.by_ref().take(DETECT_BYTES as u64).read_to_end(&mut beginning).map_err(refused)?;
         if MEMBERS.iter().any(|magic| beginning.starts_with(magic)) {
@@ -94,13 +126,17 @@ impl HeapFile {
             return Err(Error::new(&name, message));
         }
         file.rewind().map_err(refused)?;
-        let content = match format {
+        let content = match (format, path) {
             #[cfg(feature = "sql")]
-            HeapFormat::Sqlite => HeapContent::Database(super::Address::File(path.to_owned())),
+            (HeapFormat::Sqlite, Some(path)) => HeapContent::Database(super::Address::File(path.to_owned())),
             #[cfg(not(feature = "sql"))]
-            HeapFormat::Sqlite => HeapContent::Path(path.to_owned()),
-            HeapFormat::Core => HeapContent::Path(path.to_owned()),
-            HeapFormat::Rmem => match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
+            (HeapFormat::Sqlite, Some(path)) => HeapContent::Path(path.to_owned()),
+            (HeapFormat::Core, Some(path)) => HeapContent::Path(path.to_owned()),
+            (HeapFormat::Sqlite | HeapFormat::Core, None) => {
+                let message = format!("unsupported input: {} is read from a file of its own", format.name());
+                return Err(Error::new(&name, message));
+            }
+            (HeapFormat::Rmem, _) => match Mappable::here(&file).and_then(|file| file.map_for_lookup()) {
                 Some(mapped) => HeapContent::Mapped(mapped),
                 None => HeapContent::Bytes(rest(file).map_err(refused)?),
             },
@@ -171,15 +207,12 @@ impl HeapFile {
     /// # Errors
     /// If the file is damaged, or holds memory of a process without a supported PHP.
     pub fn graph(&self, options: &OpenOptions<'_>) -> Result<Opened<'_>, Error> {
-        let plain = |graph| Opened { graph, analysis: None, recovery: Recovery::default() };
+        let plain = Opened::plain;
         match &self.content {
             HeapContent::Mapped(mapped) => Ok(plain(self.view(mapped.bytes())?)),
             HeapContent::Bytes(bytes) if self.format == HeapFormat::Json => Ok(plain(self.json(bytes)?)),
             HeapContent::Bytes(bytes) => Ok(plain(self.view(bytes)?)),
-            HeapContent::Path(path) if self.format == HeapFormat::Core => {
-                let (dump, recovery) = self.core(path, options)?;
-                self.analyzed(dump, recovery, options)
-            }
+            HeapContent::Path(path) if self.format == HeapFormat::Core => self.of_core(path, options),
             HeapContent::Path(_) => {
                 Err(Error::new(&self.name, "unsupported format: this build has no database support"))
             }
@@ -195,75 +228,44 @@ impl HeapFile {
                 let mut file: &File = file;
                 file.rewind().map_err(refused)?;
                 if self.format == HeapFormat::Rdump {
-                    let (dump, recovery) = self.dump(file, options)?;
-                    return self.analyzed(dump, recovery, options);
+                    return self.of_dump(file, options);
                 }
                 Ok(plain(self.json(&rest(file).map_err(refused)?)?))
             }
         }
     }
 
-    fn json(&self, bytes: &[u8]) -> Result<Box<dyn Graph>, Error> {
+    fn json(&self, bytes: &[u8]) -> Result<Box<dyn Graph + Send + Sync>, Error> {
         let graph = json::read(bytes).map_err(|error| Error::new(&self.name, error))?;
         Ok(Box::new(graph))
     }
 
-    fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + 'b>, Error> {
+    fn view<'b>(&self, bytes: &'b [u8]) -> Result<Box<dyn Graph + Send + Sync + 'b>, Error> {
         let view = rmem::MappedGraph::open(bytes).map_err(|error| Error::new(&self.name, error))?;
         Ok(Box::new(view))
     }
 
-    fn dump(&self, file: &File, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {
-        let (dump, found) =
-            Dump::recover(BufReader::new(file)).map_err(|error| Error::new(&self.name, error))?;
-        match found.warnings.first() {
-            Some(first) if !options.lenient => {
-                Err(Error::new(&self.name, first.to_error("rdump")).with_hint(LENIENT))
-            }
-            _ => Ok((dump, recovery(found))),
-        }
+    /// Without `capture`, memory is not analyzed.
+    #[cfg(not(feature = "capture"))]
+    fn of_dump(&self, _file: &File, _options: &OpenOptions<'_>) -> Result<Opened<'static>, Error> {
+        Err(Error::new(&self.name, "unsupported format: this build does not analyze memory"))
     }
 
-    fn analyzed(
-        &self,
-        dump: Dump,
-        recovery: Recovery,
-        options: &OpenOptions<'_>,
-    ) -> Result<Opened<'static>, Error> {
-        let analyzed = analyze(dump, &options.analyze).map_err(|error| error.in_file(&self.name));
-        let (graph, analysis) = analyzed.map_err(|error| match recovery.warnings.first() {
-            Some(lost) => {
-                error.with_hint(format!("the file is damaged, which may be the cause: {}", lost.message))
-            }
-            None => error,
-        })?;
-        Ok(Opened { graph: Box::new(graph), analysis: Some(analysis), recovery })
-    }
-
-    fn core(&self, path: &Path, options: &OpenOptions<'_>) -> Result<(Dump, Recovery), Error> {
-        let root = options.root.unwrap_or(Path::new("/"));
-        let core = CoreFile::open(path, root).map_err(|error| Error::new(&self.name, error))?;
-        let mut recovery = Recovery::default();
-        match core.missing_bytes() {
-            0 => {}
-            missing => {
-                let message =
-                    format!("truncated core file: {missing} bytes of memory are missing at its end");
-                if !options.lenient {
-                    return Err(Error::new(&self.name, message).with_hint(LENIENT));
-                }
-                recovery.warn(Warning::new(message).losing(missing));
-            }
-        }
-        let taken = of_core(&core, &options.analyze.attach).map_err(|error| Error::new(&self.name, error))?;
-        Ok((taken.dump, recovery))
+    #[cfg(not(feature = "capture"))]
+    fn of_core(&self, _path: &Path, _options: &OpenOptions<'_>) -> Result<Opened<'static>, Error> {
+        Err(Error::new(&self.name, "unsupported format: this build does not analyze memory"))
     }
 }
 
-/// The losses in the form that all readers report.
-fn recovery(found: DumpRecovery) -> Recovery {
-    let DumpRecovery { lost_bytes, warnings, more_warnings, .. } = found;
-    Recovery { lost_bytes, warnings, more_warnings, ..Recovery::default() }
+impl<'f> Opened<'f> {
+    fn plain(graph: Box<dyn Graph + Send + Sync + 'f>) -> Self {
+        Self {
+            graph,
+            #[cfg(feature = "capture")]
+            analysis: None,
+            recovery: Recovery::default(),
+        }
+    }
 }
 
 /// The bytes of a graph that begins with `beginning`, in a temporary file rather than in memory: readers look at parts of it.
@@ -317,9 +319,7 @@ fn unknown(name: &str, beginning: &[u8]) -> Error {
         ),
     );
     match detect(beginning) {
-        Some(_) => {
-            error.with_hint(format!("the file holds a profile; use borehole info {}", shell_word(name)))
-        }
+        Some(_) => error.advising(Advice::Profile),
         None => error,
     }
 }

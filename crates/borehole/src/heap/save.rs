@@ -34,7 +34,10 @@ pub fn write(
             return Err(refused(name, "unsupported output: a heap graph does not contain the memory itself"));
         }
         HeapFormat::Sqlite | HeapFormat::Postgresql | HeapFormat::Mysql => {
-            return Err(refused(name, "unsupported output: a database cannot be streamed; name one with -o"));
+            return Err(refused(
+                name,
+                "unsupported output: a database cannot be streamed: it needs a file or a server",
+            ));
         }
     };
     let flushed = written.and_then(|()| output.flush());

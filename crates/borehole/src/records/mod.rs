@@ -24,7 +24,7 @@ use crate::{Error, Format, Input, Source};
 /// ```
 /// use borehole::{Input, InputOptions, Source, dump_records};
 ///
-/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/rbt/native.rbt");
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
 /// let mut lines = Vec::new();
 /// dump_records(Input::open(Source::path(trace)?, &InputOptions::default())?, &mut lines)?;
 /// let header = br#"{"type":"HEADER","offset":0,"has_timestamps":false,"period_us":10000}"#;
@@ -48,11 +48,25 @@ pub fn dump_records(input: Input, output: impl Write) -> Result<Recovery, Error>
 
 /// The numbers of records in an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordCounts {
     /// The number of records of each type, by name; empty for formats without records.
     pub by_type: BTreeMap<&'static str, u64>,
     /// The bytes of the records in the file and decompressed; `None` unless the format compresses only its records.
     pub compressed_bytes: Option<(u64, u64)>,
+}
+
+/// The keys `records`, and `compressed_bytes` and `decompressed_bytes`, which are null if unknown.
+#[cfg(feature = "serde")]
+impl serde::Serialize for RecordCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap as _;
+        let mut object = serializer.serialize_map(Some(3))?;
+        object.serialize_entry("records", &self.by_type)?;
+        object.serialize_entry("compressed_bytes", &self.compressed_bytes.map(|(stored, _)| stored))?;
+        object.serialize_entry("decompressed_bytes", &self.compressed_bytes.map(|(_, whole)| whole))?;
+        object.end()
+    }
 }
 
 /// Counts the records of a source, up to the first that is damaged. A `tachyon` file is memory-mapped, as for reading, and

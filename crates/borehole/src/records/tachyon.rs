@@ -38,7 +38,7 @@ fn count_in(bytes: &[u8], on_passed: impl Fn(usize)) -> RecordCounts {
             on_passed(reader.passed_bytes());
         }
     };
-    let names = RecordKind::ALL.map(RecordKind::name).into_iter();
+    let names = RecordKind::ALL.iter().map(|kind| kind.name());
     RecordCounts {
         by_type: names.zip(reader.record_counts().records).collect(),
         compressed_bytes: reader.compressed_bytes().filter(|_| is_whole),

@@ -238,7 +238,10 @@ impl<S: ProfileSink> ProfileSink for Redact<S> {
 
     fn warning(&mut self, warning: &Warning) -> io::Result<()> {
         // The original message may quote the input.
-        self.sink.warning(&Warning { message: "damage".to_owned(), ..warning.clone() })
+        let mut warning = warning.clone();
+        "damage".clone_into(&mut warning.message);
+        warning.input = None;
+        self.sink.warning(&warning)
     }
 
     fn finish(&mut self, _tables: &Tables) -> io::Result<()> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole::model::{Context, ProfileSink, Sample};
-use borehole::{Format, Input, InputOptions, Source, Target, convert, import_all};
+use borehole::model::{Context, Filter, ProfileSink, Sample};
+use borehole::{Export as _, Format, Input, InputOptions, Samples, Source, Target, convert, import_all};
 use borehole_testkit::manifest::{CorpusManifest, CorpusTrace};
 use borehole_testkit::{corpus, read_corpus};
 
@@ -116,4 +116,21 @@ fn callgrind_gives_each_function_the_samples_that_relis_gives_it() {
             assert_eq!(ours, reli, "{}", trace.name);
         }
     }
+}
+
+#[test]
+fn a_filtered_trace_keeps_the_times_of_its_samples() {
+    let trace = open(Source::path(corpus("rbt/realistic_54k_ts.rbt")).unwrap(), Format::Rbt);
+    let mut written = Vec::new();
+    let exporter = Target::new(Format::Rbt).exporter(&mut written).unwrap();
+    let is_late = |_: Context<'_>, sample: &Sample<'_>| sample.time_ns >= Some(810_000_000);
+    let mut filter = Filter::new(exporter, is_late);
+    import_all([trace], &mut filter).unwrap();
+    let exporter = filter.into_inner();
+    assert!(exporter.losses().is_empty());
+    drop(exporter);
+    let filtered = open(Source::reader("filtered", io::Cursor::new(written)), Format::Rbt);
+    let mut samples = Samples::of(filtered).unwrap();
+    let (_, first) = samples.next_sample().unwrap().unwrap();
+    assert_eq!(first.time_ns, Some(817_275_000));
 }

@@ -3,14 +3,15 @@
 use std::fs;
 use std::io::{self, Read, Seek, Write as _};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use borehole::formats::rbt::{SegmentCompression, SegmentOutput};
 use borehole::model::{Context, Count, Sample, Tables};
 use borehole::{
-    Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Recovery, Source, Target, convert,
-    import_all,
+    Advice, Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Recovery, Source, Target,
+    convert, import_all,
 };
-use borehole_testkit::{corpus, corpus_files, read_corpus};
+use borehole_testkit::{Scratch, corpus, corpus_files, read_corpus};
 use borehole_wire::envelope::Envelope;
 use borehole_wire::zstd::ZstdWriter;
 
@@ -42,6 +43,49 @@ fn content_overrides_the_name() {
         let input = Input::open(Source::path(file).unwrap(), &InputOptions::default()).unwrap();
         assert_eq!(input.format(), Format::Phpspy, "{}", file.display());
     }
+}
+
+/// A profile in the layout of samply whose address has no name, and the symbols that samply writes beside it.
+const SAMPLY_PAIR: [&str; 2] = [
+    r#"{"meta":{"preprocessedProfileVersion":49},"libs":[{"path":"/app/work","debugName":"work","breakpadId":"0AB0"}],
+    "threads":[{"tid":"8","stringArray":["0x46"],"samples":{"stack":[0]},"stackTable":{"frame":[0],"prefix":[null]},
+    "frameTable":{"func":[0],"address":[70]},"funcTable":{"name":[0],"resource":[0]},"resourceTable":{"lib":[0]}}]}"#,
+    r#"{"string_table":["order"],"data":[{"debug_name":"work","debug_id":"0ab-0","code_id":"",
+    "symbol_table":[{"rva":64,"symbol":0}],"known_addresses":[[70,0]]}]}"#,
+];
+
+#[test]
+fn the_symbols_beside_a_profile_are_read_with_it() {
+    let [profile, symbols] = SAMPLY_PAIR;
+    let read = |path: &Path| {
+        let source = Source::path(path).unwrap();
+        let Ok(borehole::Unpacked::Source(source)) =
+            borehole::Archive::unpack(source, &InputOptions::default())
+        else {
+            panic!("no archive")
+        };
+        String::from_utf8(folded([Input::open(source, &InputOptions::default()).unwrap()])).unwrap()
+    };
+    for (profile_name, bytes, symbols_name) in [
+        ("work.json", profile.as_bytes().to_vec(), "work.syms.json"),
+        ("work.json.gz", gzip(profile.as_bytes()), "work.json.syms.json"),
+        ("work.json.gz", gzip(profile.as_bytes()), "work.syms.json"),
+    ] {
+        let scratch = Scratch::new();
+        let path = scratch.write(profile_name, &bytes);
+        assert!(read(&path).contains("0x46"), "{}", read(&path));
+        fs::write(scratch.path(symbols_name), symbols).unwrap();
+        assert!(read(&path).contains("order") && !read(&path).contains("0x46"), "{}", read(&path));
+        // A folder of that name is not taken for it.
+        fs::remove_file(scratch.path(symbols_name)).unwrap();
+        fs::create_dir(scratch.path(symbols_name)).unwrap();
+        assert!(read(&path).contains("0x46"));
+    }
+    let error = Input::open(Source::reader("work.syms.json", symbols.as_bytes()), &InputOptions::default());
+    let message = error.err().unwrap().to_string();
+    assert!(message.contains("the symbols of a profile of samply"), "{message}");
+    let error = Input::open(Source::reader("work.json.br", &b"\x0b\x02\x80"[..]), &InputOptions::default());
+    assert!(error.err().unwrap().to_string().contains("a brotli file"));
 }
 
 #[test]
@@ -101,7 +145,7 @@ fn the_name_decides_whether_an_empty_input_is_a_profile() {
     ] {
         let error = open(name).err().unwrap_or_else(|| panic!("{name} was opened"));
         assert_eq!(error.to_string(), format!("{name}: expected {expected}, found an empty file"));
-        assert_eq!(error.hint(), None, "{name}");
+        assert_eq!(error.advice(), None, "{name}");
     }
 }
 
@@ -337,7 +381,7 @@ fn files_of_other_programs_are_recognised_unless_a_format_is_given() {
         let source = |bytes: &[u8]| Source::reader("x.bin", io::Cursor::new(bytes.to_vec()));
         let error = Input::open(source(head), &InputOptions::default()).err().unwrap();
         assert_eq!(error.to_string(), said);
-        assert!(!error.hint().unwrap().contains("recover"));
+        assert_ne!(error.advice(), Some(Advice::ReadOn));
         let options = InputOptions { format: Some(Format::Folded), ..InputOptions::default() };
         assert_eq!(Input::open(source(head), &options).unwrap().format(), Format::Folded);
     }

@@ -171,13 +171,16 @@ fn shown(format: Format) -> BTreeSet<&'static str> {
 }
 
 /// Files of the formats that are only read.
-const EXAMPLES: [(Format, &str); 9] = [
+const EXAMPLES: [(Format, &str); 12] = [
     (Format::Jfr, "jfr/work.jfr"),
     (Format::Mojo, "austin/full.mojo"),
     (Format::PerfData, "perf/threads.data"),
     (Format::Heapprofile, "v8/heap.heapprofile"),
     (Format::Dhat, "dhat/alloc.json"),
     (Format::Stackprof, "stackprof/wall.json"),
+    (Format::Rbspy, "rbspy/shop.rbspy"),
+    (Format::Pyinstrument, "pyinstrument/shop.pyisession"),
+    (Format::Scalene, "scalene/shop.json"),
     (Format::XdebugTrace, "xdebug/calls.1.xt"),
     (Format::PprofText, "pprof-text/go-heap.txt"),
     (Format::Gperftools, "pprof-text/alloc.cpu"),

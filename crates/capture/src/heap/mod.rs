@@ -73,6 +73,7 @@ impl Default for HeapOptions {
 
 /// A copied heap.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CapturedHeap {
     /// The dump, to be walked or written.
     pub dump: Dump,
@@ -84,6 +85,7 @@ pub struct CapturedHeap {
 
 /// The cost of copying a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeapStatistics {
     /// The time from the request to stop until the process ran on; `None` if it was not stopped.
     pub stopped: Option<Duration>,

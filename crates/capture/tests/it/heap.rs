@@ -246,13 +246,17 @@ fn a_large_process_that_changes_is_copied_at_one_moment() {
     panic!("{sound} of 8 copies are of one moment between two allocations");
 }
 
-/// Whether a doubt is that of a process that was stopped when it had counted an allocation and not made it yet: one of the
-/// sizes up to 3,072 bytes that PHP cuts from pages.
+/// Whether a doubt is that of a process that was stopped within an allocation: it has counted one and not made it yet, which has at
+/// most 3,072 bytes if PHP cuts it from pages; or it has not linked all slots of new pages, of which there are at most seven.
+///
+/// Source: PHP 8.2, `Zend/zend_alloc.c`, `zend_mm_alloc_small_slow`, and `Zend/zend_alloc_sizes.h`.
 fn is_within_an_allocation(doubt: &str) -> bool {
     let numbers = doubt.split(|character: char| !character.is_ascii_digit());
     let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
     let [counted, found] = numbers[..] else { return false };
-    doubt.starts_with("inconsistent heap: expected ") && (1..=3072).contains(&counted.saturating_sub(found))
+    let is_near = (1..=3072).contains(&counted.saturating_sub(found))
+        || (1..7 * 4096).contains(&found.saturating_sub(counted));
+    doubt.starts_with("inconsistent heap: expected ") && is_near
 }
 
 /// Whether a part of `mapping` is in a range.

@@ -5,7 +5,9 @@
 mod fake;
 mod finding;
 mod heap;
+mod languages;
 mod native;
+mod native_shares;
 mod output;
 mod program_events;
 mod python;

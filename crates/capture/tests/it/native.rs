@@ -9,7 +9,7 @@ use borehole_capture::{
     LiveSink, NativeCounts, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, SampleOptions,
     SampledTasks, SamplingSession, SegmentMetadata, SessionControl, Subject, SubjectOptions, attach,
 };
-use borehole_model::{Context, ProfileSink, Sample, Tables};
+use borehole_model::{Context, NativeFrame, ProfileSink, Sample, Tables};
 use borehole_testkit::peers;
 use borehole_testkit::{Scratch, project_file};
 
@@ -25,7 +25,11 @@ impl Program {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        // It goes on for a moment after it has said so.
+        Self::reading(child)
+    }
+
+    /// A program that has said `ready`. It goes on for a moment after it has said so.
+    fn reading(child: Child) -> Self {
         let call = format!("/proc/{}/syscall", child.id());
         while !std::fs::read_to_string(&call).unwrap().starts_with("0 0x0 ") {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -54,13 +58,16 @@ fn options(native: NativeFrames) -> SubjectOptions {
     }
 }
 
-fn corpus(path: &str) -> PathBuf {
+pub(crate) fn corpus(path: &str) -> PathBuf {
     project_file("corpus").join(path)
 }
 
+/// Between the module and the name of a function that is inlined into its caller.
+const INLINED_MARK: &str = "(inlined)";
+
 /// The stacks, the leaf first: names of functions, with the module of native ones before them.
 #[derive(Default)]
-struct Stacks(Vec<Vec<String>>);
+pub(crate) struct Stacks(pub(crate) Vec<Vec<String>>);
 
 impl ProfileSink for Stacks {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
@@ -68,9 +75,13 @@ impl ProfileSink for Stacks {
         let name = |frame| {
             let frame = at.tables.frame(frame);
             let function = text(frame.function);
-            frame
-                .native
-                .map_or_else(|| function.clone(), |native| format!("{}:{function}", text(native.module)))
+            match frame.native {
+                None => function,
+                Some(NativeFrame { module, offset: Some(_) }) => format!("{}:{function}", text(module)),
+                Some(NativeFrame { module, offset: None }) => {
+                    format!("{}:{INLINED_MARK}:{function}", text(module))
+                }
+            }
         };
         self.0.push(at.tables.frames_leaf_first(sample.stack).map(name).collect());
         Ok(ControlFlow::Continue(()))
@@ -104,7 +115,7 @@ fn assert_in_order(stack: &[String], names: &[&str]) {
 }
 
 /// Whether a frame is of a function called so, in any class or module.
-fn is_named(frame: &str, name: &str) -> bool {
+pub(crate) fn is_named(frame: &str, name: &str) -> bool {
     frame.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with([':', '.']))
 }
 
@@ -168,6 +179,84 @@ fn c_is_between_the_functions_of_python_that_call_it_and_that_it_calls() {
     }
 }
 
+/// A stack that a program has printed itself: `Ok` is a function of Python; `Err` is a module of C, and a function if the loader knows
+/// one.
+type PrintedStack = Vec<Result<String, (String, Option<String>)>>;
+
+/// The lines that the module of `printer.c` prints. A function of Python takes the place of the interpreter's, with those that the
+/// same call runs.
+fn printed_stack(lines: &[String], runs_inlined: bool) -> PrintedStack {
+    let words = |kind: &'static str| {
+        let words = lines.iter().map(|line| line.split('\t').collect::<Vec<_>>());
+        words.filter(move |words| words[0] == kind)
+    };
+    let mut functions = words("python").map(|words| words[1].to_owned());
+    let mut stack = Vec::new();
+    for frame in words("c") {
+        let module = frame[1].rsplit('/').next().unwrap();
+        if frame[2] != "_PyEval_EvalFrameDefault" {
+            let function = Some(frame[2]).filter(|name| *name != "?").map(str::to_owned);
+            stack.push(Err((module.to_owned(), function)));
+            continue;
+        }
+        let function = functions.next().unwrap();
+        let is_inlined = runs_inlined && function.starts_with("inlined");
+        stack.push(Ok(function));
+        if is_inlined {
+            stack.push(Ok(functions.next().unwrap()));
+        }
+    }
+    assert_eq!(functions.next(), None, "{lines:#?}");
+    stack
+}
+
+#[test]
+fn a_stack_of_python_and_c_is_the_one_that_the_program_prints_itself() {
+    let Some(gcc) = peers::peer("gcc") else { return };
+    for name in ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"] {
+        let Some(python) = peers::optional(name) else { continue };
+        let scratch = Scratch::new();
+        let include = python.stdout(&["-c", "import sysconfig; print(sysconfig.get_path('include'))"]);
+        let mut build = gcc.command();
+        build.args(["-shared", "-fPIC", "-O1", "-I", include.trim(), "-o"]);
+        let built = build.arg(scratch.path("printer.so")).arg(corpus("native/printer.c")).status();
+        assert!(built.unwrap().success(), "{name}");
+        let mut command = python.command();
+        let mut child = command
+            .arg(corpus("native/printer.py"))
+            .arg(scratch.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let lines: Vec<_> = lines.take_while(|line| line != "ready").collect();
+        let program = Program::reading(child);
+        let (counts, stacks) = sampled(program.attach(NativeFrames::WithScript), 1);
+        assert_eq!((counts.whole, counts.unjoined), (counts.stacks, 0), "{name}: {counts:?}");
+        // It prints its stack before it reads, and knows of no function that is inlined.
+        let found = stacks[0].iter().skip_while(|frame| *frame != "printer.so:printed");
+        let found: Vec<_> = found.filter(|frame| !frame.contains(INLINED_MARK)).collect();
+        let printed = printed_stack(&lines, !matches!(name, "python3.8" | "python3.9" | "python3.10"));
+        let is_equal = |(found, printed): (&&String, &Result<String, (String, Option<String>)>)| match printed
+        {
+            Ok(function) => is_named(found, function) && !found.contains(':'),
+            Err((module, function)) => found.split_once(':').is_some_and(|found| {
+                // Of several names of one function, such as `__libc_start_main_impl`, the loader knows another.
+                found.0 == module && function.as_ref().is_none_or(|function| found.1.starts_with(&**function))
+            }),
+        };
+        let equal = found.iter().zip(&printed).take_while(|pair| is_equal(*pair)).count();
+        assert!(printed.len() > 30, "{name}: {lines:#?}");
+        assert!(
+            equal == found.len() && equal == printed.len(),
+            "{name}: {:#?}\n{:#?}",
+            &found[equal.min(found.len())..],
+            &printed[equal.min(printed.len())..],
+        );
+    }
+}
+
 #[test]
 fn native_frames_in_stacks_of_tasks_are_refused() {
     let Some(python) = peers::peer("python") else { return };
@@ -177,7 +266,7 @@ fn native_frames_in_stacks_of_tasks_are_refused() {
         let mut options = options(NativeFrames::WithScript);
         options.python.tasks = tasks;
         let refused = attach(program.0.id().try_into().unwrap(), &options).err().unwrap();
-        assert!(refused.to_string().contains("expected --native or --async, found both"), "{refused}");
+        assert!(refused.to_string().contains("expected native frames or tasks, found both"), "{refused}");
     }
 }
 

@@ -8,11 +8,12 @@ use borehole_analysis::Query;
 use borehole_analysis::diff::{DiffQuery, DiffView, Identity, Per};
 use clap::{Args, ValueEnum};
 
+use super::ShownDiff;
 use super::threshold::FailOver;
 use crate::filter::{FilterArgs, StackShapeArgs, ValueArgs, pattern};
 use crate::inputs::{Inputs, ReadArgs, refuse_stdin_twice};
+use crate::outputs;
 use crate::values::{RowLimit, percent};
-use crate::{outputs, page};
 
 /// Rows of each table.
 const DEFAULT_ROWS: RowLimit = RowLimit::new(20);
@@ -100,11 +101,27 @@ pub(crate) struct Picture<'a> {
     existing: Existing,
 }
 
-impl Picture<'_> {
-    pub(crate) fn write(&self, view: &DiffView, sides: &[Inputs; 2]) -> anyhow::Result<()> {
+impl<'a> Picture<'a> {
+    /// The picture to write to `path`. It is checked before the sides are read, so that a wrong name fails at once.
+    ///
+    /// # Errors
+    /// When the name has another extension, or the file cannot be written.
+    pub(crate) fn of(path: &'a Path, is_forced: bool) -> anyhow::Result<Self> {
+        let name = path.to_string_lossy().to_ascii_lowercase();
+        let is_page = name.ends_with(".html");
+        ensure!(
+            is_page || name.ends_with(".svg"),
+            "unsupported output: expected a name that ends in .svg or .html, found {}",
+            path.display()
+        );
+        let existing = Existing::replacing(is_forced);
+        Output::check(path, existing)?;
+        Ok(Self { path, is_page, existing })
+    }
+
+    pub(crate) fn write(&self, view: &DiffView, before: &str, after: &str) -> anyhow::Result<()> {
         let picture = if self.is_page {
-            let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
-            borehole_web::diff_html(view, &before, &after)
+            borehole_web::diff_html(view, before, after)
         } else {
             borehole_web::diff_svg(view)
         };
@@ -155,22 +172,23 @@ impl DiffArgs {
         shape.is_asked().then(|| shape.query()).transpose()
     }
 
-    /// The picture to write. It is checked before the sides are read, so that a wrong name fails at once.
+    /// The picture to write, if one is asked for.
     ///
     /// # Errors
-    /// When the name has another extension, or the file cannot be written.
+    /// As in [`Picture::of`].
     pub(crate) fn picture(&self) -> anyhow::Result<Option<Picture<'_>>> {
-        let Some(path) = &self.output else { return Ok(None) };
-        let name = path.to_string_lossy().to_ascii_lowercase();
-        let is_page = name.ends_with(".html");
-        ensure!(
-            is_page || name.ends_with(".svg"),
-            "unsupported output: expected a name that ends in .svg or .html, found {}",
-            path.display()
-        );
-        let existing = Existing::replacing(self.force);
-        Output::check(path, existing)?;
-        Ok(Some(Picture { path, is_page, existing }))
+        self.output.as_deref().map(|path| Picture::of(path, self.force)).transpose()
+    }
+
+    pub(crate) fn shown(&self, sides: &[Inputs; 2]) -> ShownDiff<'_> {
+        let names = |side: &Inputs| side.names().map(|name| name.as_os_str().to_owned()).collect();
+        ShownDiff {
+            per: &self.per,
+            limit: self.limit,
+            is_focused: self.stacks.focus.is_some(),
+            names: [names(&sides[0]), names(&sides[1])],
+            inputs: "inputs",
+        }
     }
 }
 
@@ -186,11 +204,12 @@ fn parse_per(text: &str) -> Result<Per, String> {
 }
 
 /// A percentage as a fraction of 1.
-pub(super) fn parse_part(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_part(text: &str) -> Result<f64, String> {
     percent(text).map(|percent| percent / 100.0)
 }
 
-fn parse_confidence(text: &str) -> Result<f64, String> {
+/// A confidence, as a fraction of 1.
+pub(crate) fn parse_confidence(text: &str) -> Result<f64, String> {
     let confidence = parse_part(text)?;
     let is_one = (0.5..1.0).contains(&confidence);
     is_one

@@ -1,44 +1,37 @@
-//! A diff as one JSON object, on one line: the views as they serialize, with what was asked for.
+//! A diff as one JSON object: the views as they serialize, with what was asked for.
 
-use borehole_analysis::diff::{DiffSide, DiffView, Per};
+use borehole_analysis::diff::{DiffView, Per};
 use borehole_analysis::tokio::TokioChange;
 use serde_json::{Value, json};
 
-use super::args::DiffArgs;
-use crate::inputs::Inputs;
+use super::{CrossedLimit, ShownDiff};
 
 /// Raised when a key changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
 
-pub(crate) fn text(view: &DiffView, tokio: &[TokioChange], args: &DiffArgs, sides: &[Inputs; 2]) -> String {
+/// The object; `crossed` is the limit that failed.
+pub(crate) fn object(
+    view: &DiffView,
+    tokio: &[TokioChange],
+    args: &ShownDiff<'_>,
+    crossed: Option<&CrossedLimit>,
+) -> serde_json::Result<Value> {
     let shown = args.limit.count();
-    let mut object = json!({
-        "schema_version": SCHEMA_VERSION,
-        "before": side(&view.before, &sides[0]),
-        "after": side(&view.after, &sides[1]),
-        "per": per(&args.per),
-        "unit": view.measure,
-        "noise": {
-            "confidence": view.confidence,
-            "between": view.basis,
-            "test": "welch",
-            "correction": "benjamini-hochberg",
-        },
-        "whole": view.whole,
-        "functions": {
-            "distinct": view.functions.len(),
-            "moved": view.moved,
-            "rows": first(&view.functions, shown),
-        },
-        "paths": {
-            "distinct": view.distinct_paths,
-            "rows": first(&view.paths, shown),
-        },
-    });
+    let mut object = serde_json::to_value(view.first_rows(shown))?;
+    object["schema_version"] = SCHEMA_VERSION.into();
+    object["per"] = per(args.per);
+    for (side, names) in ["before", "after"].into_iter().zip(&args.names) {
+        object[side]["files"] = names.iter().map(|name| Value::from(name.to_string_lossy())).collect();
+    }
     if !tokio.is_empty() {
         object["tokio"] = json!({ "distinct": tokio.len(), "rows": first(tokio, shown) });
     }
-    format!("{object}\n")
+    if let Some(CrossedLimit { what, growth, allowed, .. }) = crossed {
+        // Growth from nothing is no number.
+        let growth = growth.is_finite().then_some(growth);
+        object["failed"] = json!({ "what": what, "growth": growth, "allowed": allowed });
+    }
+    Ok(object)
 }
 
 fn first<T>(rows: &[T], shown: usize) -> &[T] {
@@ -54,18 +47,12 @@ fn per(per: &Per) -> Value {
     }
 }
 
-fn side(side: &DiffSide, inputs: &Inputs) -> Value {
-    let mut object = json!(side);
-    object["files"] = inputs.names().map(|name| Value::from(name.to_string_lossy())).collect();
-    object
-}
-
 #[cfg(test)]
 mod tests {
     use borehole::model::ValueType;
     use borehole_analysis::ProfileSummary;
     use borehole_analysis::diff::{
-        Amount, DiffFrame, DiffMeasure, DiffPath, DiffRow, NoiseBasis, ValueChange,
+        Amount, DiffFrame, DiffMeasure, DiffPath, DiffRow, DiffSide, NoiseBasis, ValueChange,
     };
 
     use super::*;

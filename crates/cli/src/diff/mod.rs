@@ -6,11 +6,13 @@ mod text;
 mod threshold;
 mod trace;
 
+use std::ffi::OsString;
+
 use borehole::ProfileSink as _;
 use borehole::Recovery;
 use borehole::model::{Tables, Tee};
 use borehole_analysis::ReshapeSink;
-use borehole_analysis::diff::{DiffSink, DiffView};
+use borehole_analysis::diff::{DiffSink, DiffView, Per};
 use borehole_analysis::tokio::{TokioChange, TokioSink, TokioView, compared};
 
 use crate::cell;
@@ -19,10 +21,34 @@ use crate::filter::{say_if_all_left_out, say_none_chosen};
 use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::messages;
+use crate::page;
 use crate::stdout::{STDOUT, put};
+use crate::values::RowLimit;
 
 pub(crate) use args::DiffArgs;
 use threshold::FailOver;
+
+pub(crate) use threshold::CrossedLimit;
+// For diffs within a lake.
+#[cfg(feature = "lake")]
+pub(crate) use {
+    args::{Picture, parse_confidence, parse_part},
+    json::object,
+    text::text,
+    threshold::crossed,
+};
+
+/// The facts that a diff shows beside its view.
+pub(crate) struct ShownDiff<'a> {
+    pub(crate) per: &'a Per,
+    /// Rows of each table.
+    pub(crate) limit: RowLimit,
+    pub(crate) is_focused: bool,
+    /// The names of the inputs of each side.
+    pub(crate) names: [Vec<OsString>; 2],
+    /// The inputs that noise is measured between.
+    pub(crate) inputs: &'static str,
+}
 
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
@@ -40,21 +66,24 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Exit> {
         say_none_chosen(&[(samples, "sample")]);
     }
     if let Some(picture) = picture {
-        picture.write(&view, &sides)?;
+        let [before, after] = [&sides[0], &sides[1]].map(page::name_of);
+        picture.write(&view, &before, &after)?;
     }
-    let text = if args.json {
-        json::text(&view, &tokio, args, &sides)
-    } else {
-        text::text(&view, &tokio, args, &sides, cell::terminal_width())
-    };
-    put(&text, args.json)?;
     let whole = if args.stacks.focus.is_some() { "everything in focus" } else { "the whole" };
     let functions = args.fail_over.iter().find_map(|limit| match *limit {
         FailOver::Function(most) => threshold::crossed(&view, most, whole),
         FailOver::Figure(..) => None,
     });
-    if let Some(crossed) = functions.or_else(|| trace::crossed(&tokio, &args.fail_over)) {
-        messages::say(&crossed);
+    let crossed = functions.or_else(|| trace::crossed(&tokio, &args.fail_over));
+    let shown = args.shown(&sides);
+    let text = if args.json {
+        format!("{}\n", json::object(&view, &tokio, &shown, crossed.as_ref())?)
+    } else {
+        text::text(&view, &tokio, &shown, cell::terminal_width())
+    };
+    put(&text, args.json)?;
+    if let Some(crossed) = crossed {
+        messages::say(&crossed.message);
         return Ok(Exit::Crossed);
     }
     Ok(Exit::after(&recovery))

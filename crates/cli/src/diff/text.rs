@@ -1,6 +1,7 @@
 //! A diff as text that fits 80 columns.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 
 use borehole_analysis::diff::{
     Amount, DiffFrame, DiffMeasure, DiffSide, DiffView, NoiseBasis, Per, Presence, ValueChange,
@@ -8,32 +9,25 @@ use borehole_analysis::diff::{
 use borehole_analysis::tokio::TokioChange;
 use borehole_text::{KeptEnd, TextColumn, TextTable, counted, crop, grouped, printable, with_unit};
 
-use super::args::DiffArgs;
+use super::ShownDiff;
 use super::trace;
 use crate::cell::sized;
 use crate::filter::other_value_types;
-use crate::inputs::Inputs;
 
 /// The fewest columns that a name is cut to.
 const LEAST_COLUMNS: usize = 12;
 
 /// The whole diff.
-pub(crate) fn text(
-    view: &DiffView,
-    tokio: &[TokioChange],
-    args: &DiffArgs,
-    sides: &[Inputs; 2],
-    columns: usize,
-) -> String {
+pub(crate) fn text(view: &DiffView, tokio: &[TokioChange], args: &ShownDiff<'_>, columns: usize) -> String {
     let scale = ValueScale::of(view);
     let mut lines = vec![
-        side("before", &view.before, &sides[0], columns),
-        side("after ", &view.after, &sides[1], columns),
+        side("before", &view.before, &args.names[0], columns),
+        side("after ", &view.after, &args.names[1], columns),
         format!("values: {}", values(view, args, &scale)),
-        format!("noise:  {}", noise(view)),
+        format!("noise:  {}", noise(view, args.inputs)),
     ];
     lines.extend(notes(view));
-    if args.stacks.focus.is_some() || view.measure != DiffMeasure::Share {
+    if args.is_focused || view.measure != DiffMeasure::Share {
         let whole = view.whole;
         lines.push(format!("whole:  {}", numbers(&whole, &scale).join("  ").trim_end()));
     }
@@ -91,13 +85,13 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{}%", (part * 1e4).round() / 1e2)
 }
 
-fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String {
+fn side(name: &str, side: &DiffSide, names: &[OsString], columns: usize) -> String {
     let time = side.summary.time_ns.map(|time_ns| {
         #[expect(clippy::cast_precision_loss, reason = "hundredths are shown")]
         let seconds = time_ns as f64 / 1e9;
         format!(", {seconds:.2} s sampled")
     });
-    let names: Vec<_> = inputs.names().map(|name| printable(name.as_os_str().as_encoded_bytes())).collect();
+    let names: Vec<_> = names.iter().map(|name| printable(name.as_encoded_bytes())).collect();
     let files = match names.len() {
         1 => names.concat(),
         many => format!("{many} files"),
@@ -117,7 +111,7 @@ fn side(name: &str, side: &DiffSide, inputs: &Inputs, columns: usize) -> String 
     crop(&format!("{name}: {facts}{lost}: {files}"), columns, KeptEnd::Left)
 }
 
-fn values(view: &DiffView, args: &DiffArgs, scale: &ValueScale) -> String {
+fn values(view: &DiffView, args: &ShownDiff<'_>, scale: &ValueScale) -> String {
     let of = match view.measure {
         DiffMeasure::Share => {
             let what = view.before.value_type.as_ref().or(view.after.value_type.as_ref());
@@ -130,7 +124,7 @@ fn values(view: &DiffView, args: &DiffArgs, scale: &ValueScale) -> String {
         DiffMeasure::Seconds => scale.unit,
     };
     let [before, after] = [&view.before, &view.after].map(|side| number(side.divisor));
-    match &args.per {
+    match args.per {
         Per::Samples => of.to_owned(),
         Per::Time => format!("{of} per second, over {before} and {after} s"),
         Per::Input => format!("{of} per input, over {before} and {after} inputs"),
@@ -138,12 +132,12 @@ fn values(view: &DiffView, args: &DiffArgs, scale: &ValueScale) -> String {
     }
 }
 
-fn noise(view: &DiffView) -> String {
+fn noise(view: &DiffView, inputs: &str) -> String {
     let part = ((1.0 - view.confidence) * 1e5).round() / 1e3;
     let basis = match view.basis {
         NoiseBasis::Independent => "samples have no order: treated as independent".to_owned(),
         NoiseBasis::Inputs => {
-            format!("estimated from {} and {} inputs", view.before.inputs, view.after.inputs)
+            format!("estimated from {} and {} {inputs}", view.before.inputs, view.after.inputs)
         }
         NoiseBasis::Stretches => {
             format!("estimated from {} and {} stretches of time", view.before.stretches, view.after.stretches)
@@ -187,7 +181,7 @@ fn table(groups: &[&'static str], name: &str, columns: usize) -> TextTable {
     sized(TextTable::new(numbers.chain(names)).grouped(groups).fit(columns, LEAST_COLUMNS))
 }
 
-fn functions(view: &DiffView, args: &DiffArgs, scale: &ValueScale, columns: usize) -> Vec<String> {
+fn functions(view: &DiffView, args: &ShownDiff<'_>, scale: &ValueScale, columns: usize) -> Vec<String> {
     let shown = args.limit.count();
     let ambiguous = ambiguous(view);
     let mut table = table(&["self", "total"], "function", columns);
@@ -205,7 +199,7 @@ fn functions(view: &DiffView, args: &DiffArgs, scale: &ValueScale, columns: usiz
     lines
 }
 
-fn paths(view: &DiffView, args: &DiffArgs, scale: &ValueScale, columns: usize) -> Vec<String> {
+fn paths(view: &DiffView, args: &ShownDiff<'_>, scale: &ValueScale, columns: usize) -> Vec<String> {
     let shown = args.limit.count();
     let mut table = table(&["self"], "call path", columns);
     for path in view.paths.iter().take(shown) {

@@ -7,6 +7,16 @@ use borehole_text::{duration, printable};
 use super::args::parse_part;
 use super::text::{frame_text, percent};
 
+/// A limit that something crossed.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossedLimit {
+    pub(crate) what: String,
+    /// Its growth as a part of what `allowed` is a part of; infinite from nothing.
+    pub(crate) growth: f64,
+    pub(crate) allowed: f64,
+    pub(crate) message: String,
+}
+
 /// A limit to growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FailOver {
@@ -24,9 +34,9 @@ impl FailOver {
         };
         let (quantile, measure) = figure.split_once('-').ok_or_else(unknown)?;
         let quantile =
-            Quantile::ALL.into_iter().find(|known| known.name() == quantile).ok_or_else(unknown)?;
+            Quantile::ALL.iter().copied().find(|known| known.name() == quantile).ok_or_else(unknown)?;
         let measure =
-            TokioMeasure::ALL.into_iter().find(|known| known.name() == measure).ok_or_else(unknown)?;
+            TokioMeasure::ALL.iter().copied().find(|known| known.name() == measure).ok_or_else(unknown)?;
         Ok(Self::Figure(quantile, measure, parse_part(part)?))
     }
 }
@@ -36,7 +46,7 @@ impl FailOver {
 pub(crate) fn crossed_figure(
     changes: &[TokioChange],
     (quantile, measure, most): (Quantile, TokioMeasure, f64),
-) -> Option<String> {
+) -> Option<CrossedLimit> {
     let asked = changes.iter().filter(|row| row.measure == measure);
     let asked = asked.filter(|row| row.name.is_none() || measure == TokioMeasure::Span);
     let grown = asked
@@ -44,20 +54,19 @@ pub(crate) fn crossed_figure(
         .filter(|(_, change)| change.growth() > most && (change.is_significant || quantile == Quantile::Max));
     let (row, change) = grown.max_by(|(_, one), (_, other)| one.growth().total_cmp(&other.growth()))?;
     let name = row.name.as_deref().map(|name| format!(" of {}", printable(name.as_bytes())));
-    Some(format!(
-        "failed: {}-{}{} grew by {}, from {} to {}; --fail-over allows {}",
-        quantile.name(),
-        measure.name(),
-        name.unwrap_or_default(),
+    let what = format!("{}-{}{}", quantile.name(), measure.name(), name.unwrap_or_default());
+    let message = format!(
+        "failed: {what} grew by {}, from {} to {}; --fail-over allows {}",
         percent(change.growth()),
         duration(change.before_ns),
         duration(change.after_ns),
         percent(most)
-    ))
+    );
+    Some(CrossedLimit { what, growth: change.growth(), allowed: most, message })
 }
 
 /// A message about what grew most, if it grew beyond noise by more than `most` of the whole before, which is `called` so.
-pub(crate) fn crossed(view: &DiffView, most: f64, called: &str) -> Option<String> {
+pub(crate) fn crossed(view: &DiffView, most: f64, called: &str) -> Option<CrossedLimit> {
     let whole = view.whole.before.value;
     let part = |change: &ValueChange| {
         let grown = change.difference();
@@ -83,7 +92,8 @@ pub(crate) fn crossed(view: &DiffView, most: f64, called: &str) -> Option<String
     } else {
         "from nothing".to_owned()
     };
-    Some(format!("failed: {name} grew {grown}; --fail-over allows {}", percent(most)))
+    let message = format!("failed: {name} grew {grown}; --fail-over allows {}", percent(most));
+    Some(CrossedLimit { what: name, growth: part, allowed: most, message })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use borehole_analysis::tokio::{QuantileChange, TokioChange};
 use borehole_text::{KeptEnd, TextColumn, TextTable, duration, grouped, printable};
 
 use super::text::percent;
-use super::threshold::{self, FailOver};
+use super::threshold::{self, CrossedLimit, FailOver};
 use crate::cell::sized;
 
 /// The fewest columns that a name is cut to.
@@ -38,7 +38,7 @@ fn growth(change: &QuantileChange) -> String {
 }
 
 /// A message about the first limit that a figure crosses.
-pub(super) fn crossed(changes: &[TokioChange], limits: &[FailOver]) -> Option<String> {
+pub(super) fn crossed(changes: &[TokioChange], limits: &[FailOver]) -> Option<CrossedLimit> {
     limits.iter().find_map(|&limit| match limit {
         FailOver::Figure(quantile, measure, most) => {
             threshold::crossed_figure(changes, (quantile, measure, most))

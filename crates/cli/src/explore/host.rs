@@ -51,7 +51,7 @@ impl Host for ExplorerHost<'_> {
         stacks: &[WeightedStack],
         values: Option<&ValueType>,
     ) -> Result<String, String> {
-        export(name, stacks, values).map_err(|error| format!("{error:#}"))
+        export(name, stacks, values).map_err(|error| crate::messages::described(&error))
     }
 }
 

@@ -250,7 +250,7 @@ fn show(
             has_changed = true;
             messages::hold();
             match args.read().and_then(|explored| app.replace(explored, args)) {
-                Err(error) => app.tell(format!("cannot reload: {error:#}")),
+                Err(error) => app.tell(format!("cannot reload: {}", messages::described(&error))),
                 Ok(recovery) if !recovery.is_clean() => app
                     .tell("the file is damaged or still being written; borehole check says where".to_owned()),
                 Ok(_) => {}

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use borehole::heap::{HeapFormat, HeapInfo, MemoryTotal, info};
 use borehole_text::{KeptEnd, TextTable, bytes, grouped, printable};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::file::HeapInputArgs;
+use super::output::document;
 use super::password;
 use crate::cell::sized;
 use crate::exit::Exit;
@@ -39,8 +40,11 @@ impl HeapInfoArgs {
         let file = password::open(&self.input, self.memory.waits)?;
         let opened = self.memory.graph(&file)?;
         let info = info(&&*opened.graph);
-        let text =
-            if self.json { as_json(&info, file.format()) } else { as_text(&info, file.format(), self.limit) };
+        let text = if self.json {
+            as_json(&info, file.format())?
+        } else {
+            as_text(&info, file.format(), self.limit)
+        };
         put(&text, self.json)?;
         Ok(Exit::after(&opened.recovery))
     }
@@ -81,34 +85,15 @@ fn as_text(info: &HeapInfo, format: HeapFormat, limit: RowLimit) -> String {
     text + &ranking("memory of objects by class", &info.everything.classes, limit)
 }
 
-fn as_json(info: &HeapInfo, format: HeapFormat) -> String {
-    let list = |totals: &[MemoryTotal]| -> Value {
-        let object = |total: &MemoryTotal| {
-            let name = String::from_utf8_lossy(&total.name);
-            json!({"name": name, "count": total.count, "memory_usage": total.memory_usage})
-        };
-        totals.iter().map(object).collect()
-    };
-    let summary: Map<_, _> =
-        info.summary.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect();
-    let counts: Map<_, _> =
-        counts(info).into_iter().map(|(what, count)| (what.to_owned(), Value::from(count))).collect();
-    let node_types: Map<_, _> =
-        info.node_types.iter().map(|(name, count)| (name.clone(), Value::from(*count))).collect();
-    let object = json!({
-        "schema_version": 1,
-        "format": format.name(),
-        "created": info.created,
-        "counts": counts,
-        "summary": summary,
-        "node_types": node_types,
-        "regions": list(&info.regions),
-        "location_types": list(&info.everything.location_types),
-        "classes": list(&info.everything.classes),
-        "overhead_bytes": info.overhead_bytes,
-        "contradiction": info.contradiction,
-    });
-    format!("{object}\n")
+fn as_json(info: &HeapInfo, format: HeapFormat) -> anyhow::Result<String> {
+    /// The summary of a graph, and the format of its file.
+    #[derive(Serialize)]
+    struct FileInfo<'a> {
+        format: &'static str,
+        #[serde(flatten)]
+        info: &'a HeapInfo,
+    }
+    document(FileInfo { format: format.name(), info }, false)
 }
 
 /// A table of the largest totals.

@@ -8,6 +8,7 @@ use borehole::heap::sql::{Access, AddedRun, Server};
 use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::password::{self, WaitArgs};
 use crate::interrupt;
@@ -128,6 +129,16 @@ impl TextOutput {
         };
         complete(output, text)
     }
+}
+
+/// Raised when a key of a report or comparison changes its meaning or goes away.
+const SCHEMA_VERSION: u32 = 1;
+
+/// A view as one JSON document, as it serializes.
+pub(super) fn document(view: impl Serialize, is_pretty: bool) -> anyhow::Result<String> {
+    let mut object = serde_json::to_value(view)?;
+    object["schema_version"] = SCHEMA_VERSION.into();
+    Ok(if is_pretty { format!("{object:#}\n") } else { format!("{object}\n") })
 }
 
 /// Begins a file that only its owner can read, and that an interrupt removes.

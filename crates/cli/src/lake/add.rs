@@ -7,13 +7,19 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use borehole::heap::{HeapFile, OpenOptions, info};
-use borehole::model::Tables;
-use borehole::{Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source};
-use borehole_query::{AddedInput, Adding, Addition, Lake};
+use borehole::model::{StatedModules, Tables};
+use borehole::{
+    Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source, decompressed,
+};
+use borehole_query::{
+    AddedInput, Adding, Addition, ContentPrefixes, FinishedInput, InputDetails, Lake, content_sums,
+};
 use borehole_text::counted;
 use clap::Args;
 use serde_json::json;
 
+use super::clock::undated_length_ns;
+use super::origin::OriginArgs;
 use super::times::instant;
 use crate::exit::Exit;
 use crate::inputs::{format_name, is_stdin};
@@ -32,15 +38,11 @@ pub(crate) struct AddArgs {
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
 
-    /// Service of the inputs [default: `service` in the file, or `unnamed`]
-    #[arg(long, value_name = "NAME")]
-    service: Option<String>,
+    #[command(flatten)]
+    origin: OriginArgs,
 
-    /// Machine of the inputs [default: `host` in the file]
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
-
-    /// Start of inputs that do not record it, such as 2026-11-22T10:30Z [default: the file's modification time]
+    /// Start of inputs that do not record it, such as 2026-11-22T10:30Z [default: as long before the file's
+    /// modification as the input lasts]
     #[arg(long, value_name = "TIME", value_parser = instant)]
     at: Option<i64>,
 
@@ -54,79 +56,212 @@ pub(crate) struct AddArgs {
 }
 
 /// An input whose bytes can be read twice: for the checksum, and to add it.
-struct Readable {
-    name: String,
-    file: File,
+pub(super) struct Readable {
+    pub(super) name: String,
+    pub(super) file: File,
     /// A path under which the file can be opened again.
     path: PathBuf,
+    /// The checksum of its contents, which are the same if they are compressed.
     sha256: [u8; 32],
+    prefixes: ContentPrefixes,
     modified_unix_ns: Option<i64>,
+}
+
+/// Adds inputs, many in one commit, and says of each what was added once it is in the lake.
+struct LakeAdder<'l> {
+    args: &'l AddArgs,
+    lake: &'l Lake,
+    adding: Adding<'l>,
+    waiting: Vec<WaitingInput>,
+}
+
+/// The outcome of reading an input.
+enum WholeInput {
+    Read(Box<(FinishedInput, Recovery)>),
+    Interrupted,
+    /// It is to be read again, with these files of its native code.
+    Again(StatedModules),
+}
+
+/// An input that is in the lake with the next commit.
+struct WaitingInput {
+    path: PathBuf,
+    name: String,
+    recovery: Recovery,
+    /// Keeps the copy of standard input, to read it again.
+    _file: File,
 }
 
 pub(crate) fn run(args: &AddArgs) -> anyhow::Result<Exit> {
     interrupt::heed();
     let lake = Lake::open_or_create(&args.lake)?;
+    let mut adder = LakeAdder { args, lake: &lake, adding: lake.adding(), waiting: Vec::new() };
     let mut exit = Exit::Done;
-    let mut adding = lake.adding();
     for path in &args.inputs {
         // Other inputs may be sound.
-        let of_input = add(args, &lake, &mut adding, path).unwrap_or_else(|error| messages::failure(&error));
+        let of_input = adder.add(path).unwrap_or_else(|error| messages::failure(&error));
         exit = exit.and(of_input);
         if interrupt::requested() {
-            return Ok(Exit::Interrupted);
+            break;
         }
     }
-    Ok(exit)
+    let of_rest = adder.commit().unwrap_or_else(|error| messages::failure(&error));
+    Ok(if interrupt::requested() { Exit::Interrupted } else { exit.and(of_rest) })
 }
 
-fn add(args: &AddArgs, lake: &Lake, adding: &mut Adding<'_>, path: &Path) -> anyhow::Result<Exit> {
-    let readable = Readable::open(path)?;
-    if lake.holds(&readable.sha256)? {
-        return already(args, &readable.name);
+impl LakeAdder<'_> {
+    /// Reads an input. It is in the lake after a commit, which happens here if enough inputs wait.
+    fn add(&mut self, path: &Path) -> anyhow::Result<Exit> {
+        let readable = Readable::open(path)?;
+        if self.adding.holds(&readable.sha256)? {
+            return already(self.args, &readable.name);
+        }
+        let mut exit = Exit::Done;
+        if self.adding.may_be_continued(&readable.prefixes) {
+            exit = self.commit()?;
+        }
+        let Some((input, recovery)) = self.read(&readable)? else { return Ok(Exit::Interrupted) };
+        messages::warnings(&readable.name, &recovery);
+        self.adding.add(input)?;
+        let Readable { name, file, path, .. } = readable;
+        self.waiting.push(WaitingInput { path, name, recovery, _file: file });
+        let is_full = self.adding.is_full() || self.waiting.len() >= OPEN_INPUTS;
+        Ok(if is_full { exit.and(self.commit()?) } else { exit })
     }
-    let read =
-        ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
-    let source = Source::file(&readable.name, readable.file.try_clone()?)?;
-    let input = Input::open(progress::shown(source), &InputOptions { format: args.from, read });
-    let (format, input) = match input {
-        Ok(input) => (input.format().name().to_owned(), Ok(input)),
-        // A heap is not a profile and is detected separately.
-        Err(error) => match HeapFile::open(&readable.path) {
-            Ok(heap) => (heap.format().name().to_owned(), Err(heap.called(&readable.name))),
-            Err(_) => return Err(error.into()),
-        },
-    };
-    let (tables, mut addition) = adding.input(borehole_query::InputDetails {
-        name: readable.name.clone(),
-        format,
-        sha256: readable.sha256,
-        service: args.service.clone(),
-        host: args.host.clone(),
-        began_unix_ns: args.at.map(|us| us.saturating_mul(1000)),
-        modified_unix_ns: readable.modified_unix_ns,
-    });
-    let recovery = match input {
-        Ok(input) => read_profile(input, tables, &mut addition),
-        Err(heap) => read_heap(&heap, &mut addition),
-    };
-    let recovery = match recovery {
-        Ok(recovery) if !interrupt::requested() => recovery,
-        Ok(_) => {
-            addition.abandon();
-            return Ok(Exit::Interrupted);
+
+    /// Reads an input; `None` if that was interrupted.
+    fn read(&mut self, readable: &Readable) -> anyhow::Result<Option<(FinishedInput, Recovery)>> {
+        let read =
+            ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
+        let options = InputOptions { format: self.args.from, read, ..InputOptions::default() };
+        let length_ns = if self.args.at.is_none() { undated_length_ns(readable, &options)? } else { 0 };
+        let mut details = self.details(readable, length_ns)?;
+        loop {
+            match self.read_as(&details, readable, &options)? {
+                WholeInput::Read(input) => return Ok(Some(*input)),
+                WholeInput::Interrupted => return Ok(None),
+                // The files of native code are behind the samples.
+                WholeInput::Again(modules) => details.modules = modules,
+            }
+            (&readable.file).rewind()?;
         }
-        Err(error) => {
-            addition.abandon();
-            return Err(error);
+    }
+
+    fn read_as(
+        &mut self,
+        details: &InputDetails,
+        readable: &Readable,
+        options: &InputOptions,
+    ) -> anyhow::Result<WholeInput> {
+        let source = Source::file(&readable.name, readable.file.try_clone()?)?;
+        let input = Input::open(progress::shown(source), options);
+        let (format, input) = match input {
+            Ok(input) => (input.format().name().to_owned(), Ok(input)),
+            // A heap is not a profile and is detected separately.
+            Err(error) => match HeapFile::open(&readable.path) {
+                Ok(heap) => (heap.format().name().to_owned(), Err(heap.called(&readable.name))),
+                Err(_) => return Err(error.into()),
+            },
+        };
+        let (tables, mut addition) = self.adding.input(InputDetails { format, ..details.clone() });
+        let recovery = match input {
+            Ok(input) => read_profile(input, tables, &mut addition),
+            Err(heap) => read_heap(&heap, &mut addition),
+        };
+        let late = addition.late_modules().filter(|_| details.modules.is_empty()).cloned();
+        match (recovery, late) {
+            (Ok(_), _) if interrupt::requested() => {
+                addition.abandon();
+                Ok(WholeInput::Interrupted)
+            }
+            (Ok(recovery), None) => Ok(WholeInput::Read(Box::new((addition.finish(&recovery)?, recovery)))),
+            (Ok(_), Some(modules)) => {
+                addition.abandon();
+                Ok(WholeInput::Again(modules))
+            }
+            (Err(error), _) => {
+                addition.abandon();
+                Err(error)
+            }
         }
-    };
-    messages::warnings(&readable.name, &recovery);
-    match addition.commit(tables, &recovery) {
-        Ok(added) => tell(args, &readable.name, &added, &recovery),
-        Err(error) if error.is_already_added() => already(args, &readable.name),
-        Err(error) => Err(error.into()),
+    }
+
+    /// The properties of an input that lasts this long, if it does not say when it began.
+    fn details(&self, readable: &Readable, length_ns: i64) -> anyhow::Result<InputDetails> {
+        let args = self.args;
+        let OriginArgs { service, host, label: labels } = args.origin.clone();
+        let mut replaces = Vec::new();
+        for earlier in self.lake.precursors(&readable.prefixes)? {
+            let mut beginning = decompressed(&readable.file).take(earlier.bytes);
+            let sum = borehole_query::sha256(&mut beginning);
+            (&readable.file).rewind()?;
+            if sum.is_ok_and(|sum| earlier.is_of(&sum)) {
+                say(&format!("note: {}: replaces the shorter file that was added before", readable.name));
+                replaces.push(earlier);
+            }
+        }
+        Ok(InputDetails {
+            name: readable.name.clone(),
+            format: String::new(),
+            sha256: readable.sha256,
+            prefixes: readable.prefixes.clone(),
+            replaces,
+            service,
+            host,
+            labels,
+            modules: StatedModules::default(),
+            began_unix_ns: args.at.map(|us| us.saturating_mul(1000)),
+            modified_unix_ns: readable.modified_unix_ns.map(|end| end.saturating_sub(length_ns)),
+        })
+    }
+
+    /// Adds the inputs that wait, and says so.
+    fn commit(&mut self) -> anyhow::Result<Exit> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let committed = match self.adding.commit() {
+            Ok(committed) => committed,
+            Err(error) if error.is_already_added() => return self.add_singly(waiting),
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(error) = &committed.maintenance {
+            say(&format!("warning: {}: added, but not compacted: {error}", self.args.lake));
+        }
+        let mut exit = Exit::Done;
+        for (input, added) in waiting.iter().zip(&committed.inputs) {
+            let bytes = (waiting.len() == 1).then_some(committed.bytes);
+            exit = exit.and(tell(self.args, &input.name, added, &input.recovery, bytes)?);
+        }
+        if waiting.len() > 1 && !self.args.json {
+            let (inputs, bytes) = (counted(waiting.len() as u64, "input"), counted(committed.bytes, "byte"));
+            show(&format!("{inputs} added together; {bytes} written"))?;
+        }
+        Ok(exit)
+    }
+
+    /// Adds inputs in commits of their own, because another writer has added one of them meanwhile.
+    fn add_singly(&mut self, inputs: Vec<WaitingInput>) -> anyhow::Result<Exit> {
+        let mut exit = Exit::Done;
+        for input in inputs {
+            let readable = Readable::open(&input.path)?;
+            let readable = Readable { name: input.name, ..readable };
+            let Some((finished, recovery)) = self.read(&readable)? else { return Ok(Exit::Interrupted) };
+            self.adding.add(finished)?;
+            let of_input = match self.adding.commit() {
+                Ok(committed) => match &committed.inputs[..] {
+                    [added] => tell(self.args, &readable.name, added, &recovery, Some(committed.bytes))?,
+                    _ => Exit::Done,
+                },
+                Err(error) if error.is_already_added() => already(self.args, &readable.name)?,
+                Err(error) => messages::failure(&error.into()),
+            };
+            exit = exit.and(of_input);
+        }
+        Ok(exit)
     }
 }
+
+/// The number of inputs in a commit, each of which is an open file.
+const OPEN_INPUTS: usize = 200;
 
 fn read_profile(input: Input, tables: &mut Tables, addition: &mut Addition<'_>) -> anyhow::Result<Recovery> {
     Ok(input.read_into(tables, &mut Interruptible(addition))?)
@@ -146,10 +281,16 @@ fn already(args: &AddArgs, name: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn tell(args: &AddArgs, name: &str, added: &AddedInput, recovery: &Recovery) -> anyhow::Result<Exit> {
+fn tell(
+    args: &AddArgs,
+    name: &str,
+    added: &AddedInput,
+    recovery: &Recovery,
+    bytes: Option<u64>,
+) -> anyhow::Result<Exit> {
     if added.is_dated_by_file {
         say(&format!(
-            "note: {name}: start time missing, counting from the file's modification time; --at sets it"
+            "note: {name}: start time missing, so it ends when the file was modified; --at sets the start"
         ));
     }
     if added.future > 0 {
@@ -166,7 +307,7 @@ fn tell(args: &AddArgs, name: &str, added: &AddedInput, recovery: &Recovery) -> 
             "samples": added.samples,
             "events": recovery.events,
             "stacks": added.stacks,
-            "bytes": added.bytes,
+            "bytes": bytes,
             "lost_bytes": recovery.lost_bytes,
             "future": added.future,
         });
@@ -182,10 +323,10 @@ fn tell(args: &AddArgs, name: &str, added: &AddedInput, recovery: &Recovery) -> 
             String::new()
         };
         show(&format!(
-            "{name}: {}{events}{services}; {}; {} written",
+            "{name}: {}{events}{services}; {}{}",
             counted(added.samples, "sample"),
-            counted(added.stacks, "new stack"),
-            counted(added.bytes, "byte")
+            counted(added.stacks, "stack"),
+            bytes.map_or_else(String::new, |bytes| format!("; {} written", counted(bytes, "byte")))
         ))?;
     }
     Ok(Exit::after(recovery))
@@ -204,11 +345,22 @@ impl Readable {
         };
         let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
         let modified = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
-        let sha256 = borehole_query::sha256(&mut file).map_err(failed)?;
-        file.rewind().map_err(failed)?;
+        let (sha256, prefixes) = sums(&mut file).map_err(failed)?;
         let modified_unix_ns = modified.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        Ok(Self { name, file, path, sha256, modified_unix_ns })
+        Ok(Self { name, file, path, sha256, prefixes, modified_unix_ns })
     }
+}
+
+/// The checksums of the contents of a file; those of the file itself if it cannot be decompressed.
+fn sums(file: &mut File) -> io::Result<([u8; 32], ContentPrefixes)> {
+    let of_contents = content_sums(&mut decompressed(&mut *file));
+    file.rewind()?;
+    let sums = match of_contents {
+        Ok(sums) => sums,
+        Err(_) => content_sums(file)?,
+    };
+    file.rewind()?;
+    Ok(sums)
 }
 
 /// A copy of an input that can be read only once, in an unnamed temporary file. Its path is that of its descriptor.

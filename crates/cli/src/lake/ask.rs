@@ -1,15 +1,15 @@
-//! `borehole lake query`, `top`, `diff` and `trend`.
+//! `borehole lake query`, `top` and `trend`.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::bail;
 use borehole::Error;
-use borehole_query::{Addend, Lake, LakeAnswer, LakeSession, SampleChoice};
+use borehole_query::{Addend, Lake, LakeAnswer, LakeSession, SampleChoice, SampleKey, SampleSelector};
 use clap::Args;
 
 use super::open;
-use super::times::{instant, range, us};
+use super::times::{instant, us};
 use crate::exit::Exit;
 use crate::filter::{other_value_types, pattern};
 use crate::interrupt;
@@ -27,14 +27,14 @@ const SERVICES: usize = 10;
 
 /// The form of an answer, and where it is computed.
 #[derive(Args, Clone, Debug, Default)]
-struct AnswerArgs {
+pub(super) struct AnswerArgs {
     /// Print one JSON object per row
     #[arg(long, conflicts_with = "csv")]
-    json: bool,
+    pub(super) json: bool,
 
     /// Print comma-separated values
     #[arg(long)]
-    csv: bool,
+    pub(super) csv: bool,
 
     /// Run the query on the cluster with this scheduler; all its machines must reach the lake under this name
     #[cfg(feature = "lake-cluster")]
@@ -44,7 +44,7 @@ struct AnswerArgs {
 
 /// The options that choose samples.
 #[derive(Args, Clone, Debug, Default)]
-struct ChoiceArgs {
+pub(super) struct ChoiceArgs {
     /// Use only samples of this service
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
@@ -59,7 +59,7 @@ struct ChoiceArgs {
 
     /// Use only samples with a function on the stack whose name matches this regular expression
     #[arg(long, value_name = "PATTERN")]
-    focus: Option<String>,
+    pub(super) focus: Option<String>,
 
     /// The value type to add up, such as cpu or alloc_space/bytes; `samples` counts samples [default: that of the earliest
     /// profile]
@@ -114,7 +114,12 @@ pub(crate) struct LakeTopArgs {
     #[command(flatten)]
     time: TimeArgs,
 
-    /// Functions to show; 0 for all
+    /// Show the sums by this instead of functions: service, host, process, thread, thread_name, source or a label such as
+    /// version; may be repeated. In profiles it is a label of the samples
+    #[arg(long, value_name = "KEY")]
+    by: Vec<String>,
+
+    /// Rows to show; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
 
@@ -123,32 +128,6 @@ pub(crate) struct LakeTopArgs {
 
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// `borehole lake diff`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct LakeDiffArgs {
-    /// The lake
-    #[arg(value_name = "LAKE")]
-    lake: String,
-
-    /// The time range to compare with, such as 2d..1d
-    #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    before: (Option<i64>, Option<i64>),
-
-    /// The time range that is compared, such as 1d..
-    #[arg(long, value_name = "FROM..TO", value_parser = range)]
-    after: (Option<i64>, Option<i64>),
-
-    #[command(flatten)]
-    choice: ChoiceArgs,
-
-    /// Functions to show; 0 for all
-    #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
-    limit: RowLimit,
-
-    #[command(flatten)]
-    answer: AnswerArgs,
 }
 
 /// `borehole lake trend`.
@@ -166,6 +145,10 @@ pub(crate) struct TrendArgs {
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     step: Duration,
 
+    /// Show a row for each value of this, as in `borehole lake top`; may be repeated
+    #[arg(long, value_name = "KEY")]
+    by: Vec<String>,
+
     #[command(flatten)]
     choice: ChoiceArgs,
 
@@ -181,15 +164,21 @@ impl ChoiceArgs {
     ///
     /// # Errors
     /// When the pattern is invalid. The query itself would not notice if it met no stack.
-    fn in_time(&self, since_us: Option<i64>, until_us: Option<i64>) -> anyhow::Result<SampleChoice> {
+    pub(super) fn in_time(
+        &self,
+        since_us: Option<i64>,
+        until_us: Option<i64>,
+    ) -> anyhow::Result<SampleChoice> {
         let Self { service, host, label, focus, .. } = self.clone();
+        let selector = |(key, value): (String, String)| SampleSelector::equal(SampleKey::label(&key), value);
+        let selectors = label.into_iter().map(selector).collect();
         let focus = pattern("--focus", focus.as_deref())?.map(|pattern| pattern.as_str().to_owned());
         let addend = Addend::default();
-        Ok(SampleChoice { service, host, since_us, until_us, labels: label, focus, addend })
+        Ok(SampleChoice { service, host, since_us, until_us, selectors, focus, addend })
     }
 
     /// Determines what to add up for all `choices`, and prints a note if it is not samples or if there are other value types.
-    fn find_addend<const N: usize>(
+    pub(super) fn find_addend<const N: usize>(
         &self,
         session: &LakeSession<'_>,
         choices: [SampleChoice; N],
@@ -203,7 +192,7 @@ impl ChoiceArgs {
     }
 
     /// Ends a query that found `count` rows. If there are none, prints a note, which says so if the service is unknown.
-    fn found(&self, lake: &Lake, count: u64) -> anyhow::Result<Exit> {
+    pub(super) fn found(&self, lake: &Lake, count: u64) -> anyhow::Result<Exit> {
         if count == 0 {
             let there = lake.info()?.services;
             let unknown = self.service.as_ref().filter(|name| !there.is_empty() && !there.contains(name));
@@ -241,30 +230,24 @@ pub(crate) fn query(args: &LakeQueryArgs) -> anyhow::Result<Exit> {
 
 pub(crate) fn top(args: &LakeTopArgs) -> anyhow::Result<Exit> {
     let choice = args.choice.in_time(args.time.since, args.time.until)?;
+    let keys = keys(&args.by);
     let lake = open(&args.lake)?;
     let found = match is_profile(&args.output) {
         true => profile(&lake, &args.answer, &args.output, |session| {
             let [choice] = args.choice.find_addend(session, [choice])?;
-            Ok((choice.stacks(), choice.addend))
+            Ok((choice.stacks_by(&keys), choice.addend))
         })?,
         false => {
             let session = args.answer.session(&lake)?;
             let [choice] = args.choice.find_addend(&session, [choice])?;
-            let sql = borehole_query::top(&choice, with_next(args.limit));
+            let sql = match &keys[..] {
+                [] => borehole_query::top(&choice, with_next(args.limit)),
+                keys => borehole_query::groups(&choice, keys, with_next(args.limit)),
+            };
             print(&session, &sql, &args.answer, args.limit)?
         }
     };
     args.choice.found(&lake, found)
-}
-
-pub(crate) fn diff(args: &LakeDiffArgs) -> anyhow::Result<Exit> {
-    let choice = |(since, until)| args.choice.in_time(since, until);
-    let (before, after) = (choice(args.before)?, choice(args.after)?);
-    let lake = open(&args.lake)?;
-    let session = args.answer.session(&lake)?;
-    let [before, after] = args.choice.find_addend(&session, [before, after])?;
-    let sql = borehole_query::diff(&before, &after, with_next(args.limit));
-    args.choice.found(&lake, print(&session, &sql, &args.answer, args.limit)?)
 }
 
 pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
@@ -274,13 +257,17 @@ pub(crate) fn trend(args: &TrendArgs) -> anyhow::Result<Exit> {
     let lake = open(&args.lake)?;
     let session = args.answer.session(&lake)?;
     let [choice] = args.choice.find_addend(&session, [choice])?;
-    let sql = borehole_query::trend(&args.function, step_us, &choice);
+    let sql = borehole_query::trend(&args.function, step_us, &choice, &keys(&args.by));
     let found = print(&session, &sql, &args.answer, RowLimit::default())?;
     if found > 0 && !is_known(&session, &args.function)? {
         let function = cell(&args.function);
         say(&format!("note: unknown function {function}; borehole lake top lists function names"));
     }
     args.choice.found(&lake, found)
+}
+
+fn keys(names: &[String]) -> Vec<SampleKey> {
+    names.iter().map(|name| SampleKey::new(name)).collect()
 }
 
 /// Whether any stack of the lake has the function, which a row of zeros does not tell.
@@ -296,7 +283,7 @@ fn with_next(limit: RowLimit) -> Option<usize> {
 
 impl AnswerArgs {
     /// A session on the lake, on this machine or on a cluster.
-    fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<LakeSession<'l>> {
+    pub(super) fn session<'l>(&self, lake: &'l Lake) -> anyhow::Result<LakeSession<'l>> {
         #[cfg(feature = "lake-cluster")]
         if let Some(address) = &self.cluster {
             return Ok(lake.session_on(address)?);

@@ -1,6 +1,6 @@
 //! Commands that inspect and maintain a lake.
 
-use borehole_query::{Cleared, Lake, LakeInfo, format_time_us};
+use borehole_query::{Cleared, Lake, LakeInfo, Retention, format_time_us};
 use borehole_text::{TextColumn, TextTable, counted, grouped};
 use clap::Args;
 use serde_json::json;
@@ -25,8 +25,16 @@ pub(crate) struct LakeInfoArgs {
     #[arg(long, value_name = "TABLE", conflicts_with = "json")]
     files: Option<String>,
 
+    /// Print SQL for DuckDB that makes a view of each table, and functions as in our SQL
+    #[arg(long, conflicts_with_all = ["json", "files"])]
+    duckdb: bool,
+
+    /// Print SQL for DuckDB that makes the tables of a DuckLake catalog, attached as `lake`, which other programs then read
+    #[arg(long, conflicts_with_all = ["json", "files", "duckdb"])]
+    ducklake: bool,
+
     /// Print nothing, and fail only if nothing could be added to this lake, whether it exists or not
-    #[arg(long, hide = true, conflicts_with_all = ["json", "files"])]
+    #[arg(long, hide = true, conflicts_with_all = ["json", "files", "duckdb", "ducklake"])]
     only_look: bool,
 }
 
@@ -60,6 +68,18 @@ pub(crate) struct RetainArgs {
     /// Delete files whose rows are all older than this many days
     #[arg(long, value_name = "DAYS")]
     days: u32,
+
+    /// Delete only rows of this service
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+
+    /// Delete only rows of this table, such as events
+    #[arg(long, value_name = "TABLE")]
+    table: Option<String>,
+
+    /// Delete only measures of this kind, such as alloc_space
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
 }
 
 pub(crate) fn info(args: &LakeInfoArgs) -> anyhow::Result<Exit> {
@@ -71,6 +91,12 @@ pub(crate) fn info(args: &LakeInfoArgs) -> anyhow::Result<Exit> {
     if let Some(table) = &args.files {
         lake.files(table)?.iter().try_for_each(|path| out(path))?;
         return Ok(Exit::Done);
+    }
+    if args.duckdb {
+        return print(&lake.duckdb_views()?);
+    }
+    if args.ducklake {
+        return print(&lake.ducklake_catalog()?);
     }
     let info = lake.info()?;
     if args.json {
@@ -98,6 +124,12 @@ pub(crate) fn info(args: &LakeInfoArgs) -> anyhow::Result<Exit> {
         tables.row([table.name, &files, &rows, &bytes, &format!("{average:.2}"), &span]);
     }
     tables.lines().iter().try_for_each(|line| out(line))?;
+    Ok(Exit::Done)
+}
+
+/// Prints text that is data.
+fn print(text: &str) -> anyhow::Result<Exit> {
+    out(text.trim_end())?;
     Ok(Exit::Done)
 }
 
@@ -169,17 +201,19 @@ pub(crate) fn compact(args: &CompactArgs) -> anyhow::Result<Exit> {
 }
 
 pub(crate) fn retain(args: &RetainArgs) -> anyhow::Result<Exit> {
-    let done = open(&args.lake)?.retain(args.days)?;
-    let (files, rows) = (counted(done.files, "file"), counted(done.rows, "row"));
+    let RetainArgs { days, service, table, kind, .. } = args.clone();
+    let done = open(&args.lake)?.retain(&Retention { days, service, table, kind })?;
     out(&format!(
-        "deleted {files} ({rows}, {}) and {}",
+        "deleted {} of {} ({}) and {}",
+        counted(done.rows.values().sum(), "row"),
+        counted(done.files, "file"),
         counted(done.bytes, "byte"),
         counted(done.stacks, "stack")
     ))?;
     cleared(done.cleared)
 }
 
-fn cleared(cleared: Cleared) -> anyhow::Result<Exit> {
+pub(super) fn cleared(cleared: Cleared) -> anyhow::Result<Exit> {
     if cleared.files > 0 {
         out(&format!(
             "deleted {} ({}) that no reader needs",

@@ -1,10 +1,15 @@
 //! The `borehole-lake` command.
 
 mod add;
+mod amend;
 mod ask;
+mod clock;
 #[cfg(feature = "lake-cluster")]
 mod cluster;
+mod diff;
 mod keep;
+mod origin;
+mod symbolize;
 mod times;
 
 use borehole_query::Lake;
@@ -49,9 +54,9 @@ enum LakeCommand {
     /// Show the top functions, or write their stacks as a profile or flame graph
     #[command(after_help = TOP_EXAMPLES)]
     Top(Deferred<ask::LakeTopArgs>),
-    /// Show how the shares of functions changed between two time ranges
+    /// Compare two selections of samples, and mark what changed beyond noise
     #[command(after_help = DIFF_EXAMPLES)]
-    Diff(Deferred<ask::LakeDiffArgs>),
+    Diff(Deferred<diff::LakeDiffArgs>),
     /// Show self and total of a function over time
     #[command(after_help = TREND_EXAMPLES)]
     Trend(Deferred<ask::TrendArgs>),
@@ -67,6 +72,18 @@ enum LakeCommand {
     /// Delete data that is older than a number of days
     #[command(after_help = RETAIN_EXAMPLES)]
     Retain(Deferred<keep::RetainArgs>),
+    /// Remove rows of files, services or times, as if they had never been added
+    #[command(after_help = REMOVE_EXAMPLES)]
+    Remove(Deferred<amend::RemoveArgs>),
+    /// Change the labels, the service or the host of rows
+    #[command(after_help = RELABEL_EXAMPLES)]
+    Relabel(Deferred<amend::RelabelArgs>),
+    /// Name native code that had no names where it was recorded
+    #[command(after_help = SYMBOLIZE_EXAMPLES)]
+    Symbolize(Deferred<symbolize::LakeSymbolizeArgs>),
+    /// Rewrite the tables of a lake that an earlier build wrote
+    #[command(after_help = UPGRADE_EXAMPLES)]
+    Upgrade(Deferred<symbolize::UpgradeArgs>),
     /// Run a scheduler, which splits queries among executors
     #[cfg(feature = "lake-cluster")]
     #[command(after_help = cluster::EXAMPLES)]
@@ -85,7 +102,7 @@ enum LakeCommand {
 
 const ADD_EXAMPLES: &str = "\
 Examples:
-  borehole lake add lake/ trace.rbt --service shop
+  borehole lake add lake/ trace.rbt --service shop --label version=1.5
   borehole lake add s3://profiles/lake /var/spool/profiles/*.rbt.gz --host \"$(hostname)\"";
 
 const QUERY_EXAMPLES: &str = "\
@@ -100,11 +117,14 @@ Examples:
   borehole lake top lake/ --service shop --since 7d
   borehole lake top lake/ --since 2026-11-20 --until 2026-11-21 --label uri=/cart
   borehole lake top lake/ --service shop --since 1h --to flamegraph -o flame.svg
-  borehole lake top lake/ --value inuse_space -o heap.svg";
+  borehole lake top lake/ --value inuse_space -o heap.svg
+  borehole lake top lake/ --by version --focus 'Db::query'   share of a function";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
-  borehole lake diff lake/ --before 2d..1d --after 1d.. --service shop";
+  borehole lake diff lake/ --before 2d..1d --after 1d.. --service shop
+  borehole lake diff lake/ --before version=1.4 --after version=1.5 --fail-over 5%
+  borehole lake diff lake/ --before host!=web1 --after host=web1 -o canary.html";
 
 const TREND_EXAMPLES: &str = "\
 Examples:
@@ -113,7 +133,8 @@ Examples:
 const INFO_EXAMPLES: &str = "\
 Examples:
   borehole lake info lake/
-  borehole lake info lake/ --files samples           for other engines";
+  borehole lake info lake/ --files samples           for other engines
+  borehole lake info lake/ --duckdb > lake.sql   then: duckdb -init lake.sql";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -125,7 +146,28 @@ Examples:
 
 const RETAIN_EXAMPLES: &str = "\
 Examples:
-  borehole lake retain lake/ --days 90";
+  borehole lake retain lake/ --days 90
+  borehole lake retain lake/ --days 7 --table events
+  borehole lake retain lake/ --days 14 --service batch --kind alloc_space";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  borehole lake remove lake/ --input trace.rbt --dry-run
+  borehole lake remove lake/ --service shop --label version=1.5 --since 2d";
+
+const RELABEL_EXAMPLES: &str = "\
+Examples:
+  borehole lake relabel lake/ --set version=1.5 --input trace.rbt
+  borehole lake relabel lake/ --set service=shop --service unnamed --host web1";
+
+const SYMBOLIZE_EXAMPLES: &str = "\
+Examples:
+  borehole lake symbolize lake/
+  borehole lake symbolize lake/ --binaries /srv/builds --debug-files /srv/debug";
+
+const UPGRADE_EXAMPLES: &str = "\
+Examples:
+  borehole lake upgrade lake/";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -141,12 +183,16 @@ pub(crate) fn run(cli: &LakeCli) -> anyhow::Result<Exit> {
         LakeCommand::Add(args) => add::run(args),
         LakeCommand::Query(args) => ask::query(args),
         LakeCommand::Top(args) => ask::top(args),
-        LakeCommand::Diff(args) => ask::diff(args),
+        LakeCommand::Diff(args) => diff::run(args),
         LakeCommand::Trend(args) => ask::trend(args),
         LakeCommand::Info(args) => keep::info(args),
         LakeCommand::Check(args) => keep::check(args),
         LakeCommand::Compact(args) => keep::compact(args),
         LakeCommand::Retain(args) => keep::retain(args),
+        LakeCommand::Remove(args) => amend::remove(args),
+        LakeCommand::Relabel(args) => amend::relabel(args),
+        LakeCommand::Symbolize(args) => symbolize::run(args),
+        LakeCommand::Upgrade(args) => symbolize::upgrade(args),
         #[cfg(feature = "lake-cluster")]
         LakeCommand::Scheduler(args) => cluster::scheduler(args),
         #[cfg(feature = "lake-cluster")]
@@ -157,5 +203,6 @@ pub(crate) fn run(cli: &LakeCli) -> anyhow::Result<Exit> {
 }
 
 fn open(name: &str) -> anyhow::Result<Lake> {
-    Ok(Lake::open(name)?)
+    // The rest is for what reads files and prints.
+    Ok(Lake::open(name)?.within(borehole_memory::budget() / 2))
 }

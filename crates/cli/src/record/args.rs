@@ -38,7 +38,8 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
 
-    /// Sample all processes that run PHP or Python and whose command line matches, including those that start later
+    /// Sample all processes that run PHP or Python (with --native, any program) and whose command line matches, including those
+    /// that start later
     #[arg(short = 'P', long, value_name = "REGEX", conflicts_with = "pid")]
     pattern: Option<String>,
 
@@ -243,6 +244,8 @@ enum ModeArg {
     Wall,
     /// Threads that run on a CPU, or wait for one only
     Cpu,
+    /// Time that threads of programs spend off the CPU (with perf events)
+    OffCpu,
     /// Threads that hold the GIL
     Gil,
     /// Threads that raise or handle an exception
@@ -254,6 +257,7 @@ impl ModeArg {
         match self {
             Self::Wall => SampledThreads::All,
             Self::Cpu => SampledThreads::OnCpu,
+            Self::OffCpu => SampledThreads::OffCpu,
             Self::Gil => SampledThreads::HoldingGil,
             Self::Exception => SampledThreads::InException,
         }

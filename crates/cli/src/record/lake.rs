@@ -11,6 +11,7 @@ use crate::external;
 use crate::messages::say;
 use crate::outputs::private_folder;
 use crate::utc;
+use crate::values::pair;
 
 /// The program that manages lakes.
 const PROGRAM: &str = "borehole-lake";
@@ -29,6 +30,10 @@ pub(super) struct LakeArgs {
     // Without these conflicts, clap would accept the other options instead of the required `--lake`.
     #[arg(long, value_name = "NAME", requires = "lake", conflicts_with_all = ELSEWHERE)]
     service: Option<String>,
+
+    /// Label of the recording in the lake, such as version=1.5; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, requires = "lake", conflicts_with_all = ELSEWHERE)]
+    lake_label: Vec<(String, String)>,
 }
 
 /// The recording until it is in the lake, in a folder that only the user can access, because recordings are confidential.
@@ -62,7 +67,7 @@ impl LakeArgs {
     /// Creates the place for the recording. Fails if borehole-lake is missing or the lake cannot be opened, rather than
     /// failing after the recording.
     pub(super) fn waiting_place(&self, lake: &str) -> anyhow::Result<WaitingPlace> {
-        let mut look = external::command(PROGRAM)?;
+        let mut look = external::command(&external::LAKE)?;
         let looked = look.args(["info", "--only-look", "--", lake]).stdin(Stdio::null()).status();
         // The program has already printed the error.
         ensure!(
@@ -77,10 +82,13 @@ impl LakeArgs {
         if !waiting.recording().exists() {
             return Ok(());
         }
-        let mut add = external::command(PROGRAM)?;
+        let mut add = external::command(&external::LAKE)?;
         add.arg("add");
         if let Some(service) = &self.service {
             add.arg("--service").arg(service);
+        }
+        for (key, value) in &self.lake_label {
+            add.arg("--label").arg(format!("{key}={value}"));
         }
         let ended = add.arg("--").arg(lake).arg(waiting.recording()).status();
         if !ended.as_ref().is_ok_and(ExitStatus::success) {

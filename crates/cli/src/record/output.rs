@@ -295,7 +295,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// An exporter as a live output.
-struct Exported<'w>(Box<dyn Export + 'w>);
+struct Exported<'w>(Box<dyn Export + Send + 'w>);
 
 impl ProfileSink for Exported<'_> {
     fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {

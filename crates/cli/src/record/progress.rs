@@ -44,7 +44,7 @@ impl Watcher {
     pub(crate) fn why_nothing(&self, statistics: &SampleStatistics) -> String {
         match (statistics.attached, &self.last_refusal, self.release) {
             (0, Some(refusal), _) => refusal.clone(),
-            (0, None, _) => "expected a process that runs PHP or Python, found none".to_owned(),
+            (0, None, _) => "expected a process that runs PHP or Python (with --native, any program), found none".to_owned(),
             _ if statistics.unstopped > 0 => {
                 "its threads could not be stopped; `borehole doctor -p PID` says why".to_owned()
             }

@@ -23,7 +23,7 @@ use tempfile::TempPath;
 
 use super::lock;
 use super::output::Earlier;
-use crate::messages::say;
+use crate::messages::{described, say};
 
 /// The beginning of the names of unfinished files.
 const UNFINISHED: &str = ".borehole-";
@@ -150,7 +150,9 @@ pub(super) fn finish_left(folder: &Path) {
                 let samples = counted(samples, "sample");
                 say(&format!("note: {whole}: added {samples} of a recording that was killed"));
             }
-            Err(error) => say(&format!("warning: {}: cannot be finished: {error:#}", left.path.display())),
+            Err(error) => {
+                say(&format!("warning: {}: cannot be finished: {}", left.path.display(), described(&error)));
+            }
         }
     }
 }
@@ -205,7 +207,8 @@ impl LeftSegment {
     /// killed too, the segment is one of both.
     fn save(&self, segment: &File) -> anyhow::Result<u64> {
         let name = self.path.display().to_string();
-        let options = InputOptions { format: Some(Format::Rbt), read: ReadOptions::lenient() };
+        let (format, read) = (Some(Format::Rbt), ReadOptions::lenient());
+        let options = InputOptions { format, read, ..InputOptions::default() };
         let input = Input::open(Source::file(&name, segment.try_clone()?)?, &options)?;
         let mut output = Output::create(&self.path, Existing::Replace, Compression::Gzip)?;
         let recovery = import_all([input], &mut *Target::new(Format::Rbt).exporter(&mut output)?)?;

@@ -36,7 +36,7 @@ use contents::InspectArgs;
 use inspect::{DaemonArgs, ReliEgArgs, ReliTopArgs, TraceArgs};
 use memory::{ExportSqliteArgs, MemoryAnalyzeArgs, MemoryArgs, MemoryDumpArgs, OptimizeArgs};
 use report::MemoryReportArgs;
-use rmem::{RmemExploreArgs, RmemVizArgs};
+use rmem::{RmemExploreArgs, RmemMcpArgs, RmemQueryArgs, RmemServeArgs, RmemVizArgs};
 
 /// Commands of reli
 #[derive(Parser, Debug)]
@@ -117,6 +117,15 @@ pub(crate) enum ReliCommand {
     /// Write an interactive page of a heap
     #[command(name = "rmem:viz")]
     HeapViz(Box<RmemVizArgs>),
+    /// Serve a heap in the browser
+    #[command(name = "rmem:serve")]
+    HeapServe(RmemServeArgs),
+    /// Answer an assistant about a heap
+    #[command(name = "rmem:mcp")]
+    HeapMcp(RmemMcpArgs),
+    /// Show a node of a heap
+    #[command(name = "rmem:query")]
+    HeapQuery(RmemQueryArgs),
     /// Sample a PHP process
     #[command(name = "inspector:trace")]
     Trace(Box<TraceArgs>),
@@ -238,6 +247,9 @@ pub(crate) fn run(command: ReliCommand) -> anyhow::Result<Exit> {
         ReliCommand::Explore(args) => explore::run(&args),
         ReliCommand::HeapExplore(args) => rmem::explore(&args),
         ReliCommand::HeapViz(args) => rmem::viz(&args),
+        ReliCommand::HeapServe(args) => rmem::serve(&args),
+        ReliCommand::HeapMcp(args) => rmem::mcp(&args),
+        ReliCommand::HeapQuery(args) => rmem::query(&args),
         ReliCommand::Trace(args) => inspect::trace(*args),
         ReliCommand::Daemon(args) => inspect::daemon(*args),
         ReliCommand::Top(args) => inspect::top(&args),

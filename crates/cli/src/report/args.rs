@@ -57,7 +57,7 @@ pub(crate) struct TableArgs {
     pub(crate) crop_anchor: KeptEnd,
 
     /// Sections to print: by, self, total, states (of Python's threads), callers, callees, tail; for Tokio programs flags,
-    /// workers, polls, tasks, delays, blocking, queue, spans, allocations, events (tokio stands for all of these).
+    /// workers, polls, tasks, delays, cpu, blocking, queue, spans, allocations, events (tokio stands for all of these).
     /// `,` puts sections below each other, `+` side by side
     #[arg(long, value_name = "SPEC", value_parser = ReportLayout::parse, default_value = ReportLayout::DEFAULT)]
     pub(crate) sections: ReportLayout,

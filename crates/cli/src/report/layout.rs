@@ -32,6 +32,8 @@ pub(crate) enum ReportSection {
     Tasks,
     /// How long tasks waited to be polled, and their wakes.
     Delays,
+    /// CPU samples during polls.
+    Cpu,
     /// Calls that blocked during polls.
     Blocking,
     /// Its global queue.
@@ -45,7 +47,7 @@ pub(crate) enum ReportSection {
 }
 
 impl ReportSection {
-    const ALL: [(&'static str, Self); 17] = [
+    const ALL: [(&'static str, Self); 18] = [
         ("by", Self::By),
         ("self", Self::SelfTime),
         ("total", Self::TotalTime),
@@ -58,6 +60,7 @@ impl ReportSection {
         ("polls", Self::Polls),
         ("tasks", Self::Tasks),
         ("delays", Self::Delays),
+        ("cpu", Self::Cpu),
         ("blocking", Self::Blocking),
         ("queue", Self::Queue),
         ("spans", Self::Spans),
@@ -66,7 +69,8 @@ impl ReportSection {
     ];
 
     /// The sections that `tokio` stands for.
-    const TOKIO: &'static str = "flags,workers,polls,tasks,delays,blocking,queue,spans,allocations,events";
+    const TOKIO: &'static str =
+        "flags,workers,polls,tasks,delays,cpu,blocking,queue,spans,allocations,events";
 
     fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
@@ -194,7 +198,7 @@ mod tests {
     fn an_unknown_section_is_named() {
         let error = ReportLayout::parse("self,tial").unwrap_err();
         let known = "expected by, self, total, states, callers, callees, tail, flags, workers, polls, tasks, delays, \
-                     blocking, queue, spans, allocations, events or tokio";
+                     cpu, blocking, queue, spans, allocations, events or tokio";
         assert_eq!(error, format!("unknown section 'tial': {known}"));
     }
 
@@ -203,7 +207,7 @@ mod tests {
         let layout = |spec| ReportLayout::parse(spec).unwrap();
         let spelt_out = format!("{},self", ReportSection::TOKIO);
         assert_eq!(layout("tokio,self"), layout(&spelt_out));
-        assert_eq!(layout("tokio").rows.len(), 10);
+        assert_eq!(layout("tokio").rows.len(), 11);
     }
 
     #[test]

@@ -129,13 +129,16 @@ fn quality(summary: &ProfileSummary) -> Vec<String> {
             "{count} samples at the limit of {limit} frames, so frames near the root may be missing"
         ));
     }
-    for (count, what) in
-        [(summary.empty, "samples with an empty stack"), (summary.without_period, "samples without a period")]
-    {
-        // What is true of all samples needs no note.
-        if count > 0 && count < summary.samples {
-            facts.push(format!("{} {what}", grouped(count)));
-        }
+    // What is true of all samples needs no note.
+    let is_of_some = |count: u64| count > 0 && count < summary.samples;
+    if is_of_some(summary.empty) {
+        let has_value = summary.is_valued && summary.empty_value != 0;
+        let value = has_value.then(|| with_unit(summary.empty_value, &summary.value_type.unit));
+        let value = value.map_or_else(String::new, |value| format!(" ({})", printable(value.as_bytes())));
+        facts.push(format!("{} with an empty stack{value}", counted(summary.empty, "sample")));
+    }
+    if is_of_some(summary.without_period) {
+        facts.push(format!("{} without a period", counted(summary.without_period, "sample")));
     }
     facts
 }
@@ -197,5 +200,26 @@ mod tests {
                         3 samples with an empty stack";
         assert_eq!(text(&summary, &[], ReportDialect::Native).lines().nth(1), Some(expected));
         assert_eq!(text(&summary, &[], ReportDialect::Reli).lines().count(), 1);
+    }
+
+    #[test]
+    fn the_value_of_empty_stacks_is_said() {
+        let value_type = ValueType::new("alloc", "bytes");
+        let valued = |empty_value| ProfileSummary {
+            samples: 9,
+            matched: 8,
+            empty: 1,
+            empty_value,
+            is_valued: true,
+            value_type: value_type.clone(),
+            ..ProfileSummary::default()
+        };
+        let quality = |empty_value| {
+            let text = text(&valued(empty_value), &[], ReportDialect::Native);
+            text.lines().nth(1).map(str::to_owned)
+        };
+        assert_eq!(quality(2048).as_deref(), Some("quality: 1 sample with an empty stack (2.00 KiB)"));
+        // The sample has another value.
+        assert_eq!(quality(0).as_deref(), Some("quality: 1 sample with an empty stack"));
     }
 }

@@ -1,6 +1,8 @@
 //! The report on a Tokio program, as text.
 
-use borehole_analysis::tokio::{EventRow, LimitedRows, PollCoverage, Spread, TextValueRow, TokioView};
+use borehole_analysis::tokio::{
+    EventRow, LimitedRows, PollCoverage, PollSampleView, Spread, TextValueRow, TokioView,
+};
 use borehole_text::{duration, grouped, percent, percent_of, printable};
 
 use super::layout::ReportSection;
@@ -41,7 +43,8 @@ impl SectionDrawing<'_> {
             ReportSection::Polls => self.polls(view),
             ReportSection::Tasks => self.tasks(view),
             ReportSection::Delays => self.delays(view),
-            ReportSection::Blocking => self.blocking(view),
+            ReportSection::Cpu => self.poll_samples(view, &view.cpu, "CPU samples", "CPU"),
+            ReportSection::Blocking => self.poll_samples(view, &view.blocking, "blocking calls", "off-CPU"),
             ReportSection::Queue => self.queue(view),
             ReportSection::Spans => self.spans(view),
             ReportSection::Allocations => self.allocations(view),
@@ -195,19 +198,25 @@ impl SectionDrawing<'_> {
         lines
     }
 
-    fn blocking(&self, view: &TokioView) -> Vec<String> {
-        let blocking = &view.blocking;
-        if blocking.samples == 0 {
+    /// The samples of one kind, with the name of the table and that of the kind.
+    fn poll_samples(
+        &self,
+        view: &TokioView,
+        samples: &PollSampleView,
+        name: &str,
+        kind: &str,
+    ) -> Vec<String> {
+        if samples.samples == 0 {
             return Vec::new();
         }
-        let (inside, all) = (grouped(blocking.in_polls), grouped(blocking.samples));
-        let title = format!("blocking calls: {inside} of {all} off-CPU samples were taken during polls");
-        let rows = blocking.stacks.rows.iter().map(|row| {
+        let (inside, all) = (grouped(samples.in_polls), grouped(samples.samples));
+        let title = format!("{name}: {inside} of {all} {kind} samples were taken during polls");
+        let rows = samples.stacks.rows.iter().map(|row| {
             [grouped(row.count), offset(view, Some(row.first_ns)), functions(&row.leaf, &row.callers)]
         });
         let headers = ["samples", "first at", "functions, leaf first"];
-        let mut lines = self.table(&title, headers, rows.collect(), blocking.stacks.distinct);
-        for row in &blocking.places.rows {
+        let mut lines = self.table(&title, headers, rows.collect(), samples.stacks.distinct);
+        for row in &samples.places.rows {
             let place = printable(row.spawned_at.as_bytes());
             lines.push(self.cut(&format!("  {} in tasks spawned at {place}", grouped(row.count))));
         }

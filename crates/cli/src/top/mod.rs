@@ -133,7 +133,9 @@ pub(crate) fn watch(args: &TopArgs, period: Duration) -> anyhow::Result<Exit> {
         say(&format!("warning: not sampled: {refused}"));
     }
     if shared.progress().statistics.attached == 0 && !interrupt::requested() {
-        bail!("nothing was sampled: expected a process that runs PHP or Python, found none");
+        bail!(
+            "nothing was sampled: expected a process that runs PHP or Python (with --native, any program), found none"
+        );
     }
     Ok(Exit::Done)
 }

@@ -32,6 +32,11 @@ impl Browser {
 
     /// Like [`Browser::open`], with the fragment of a link.
     pub(crate) fn open_at(path: &Path, fragment: &str) -> Option<Self> {
+        Self::visit(&format!("file://{}{fragment}", path.display()))
+    }
+
+    /// Opens an address; `None` if the browser is skipped.
+    pub(crate) fn visit(url: &str) -> Option<Self> {
         let chromium = peer("chromium")?;
         let folder = Scratch::new();
         let [to, from] = ["to", "from"].map(|name| named_pipe(folder.path(name)));
@@ -46,7 +51,6 @@ impl Browser {
         let to = OpenOptions::new().write(true).open(to).unwrap();
         let from = BufReader::new(File::open(from).unwrap());
         let mut browser = Self { child, to, from, session: None, last: 0, _folder: folder };
-        let url = format!("file://{}{fragment}", path.display());
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         browser.session = Some(attached["sessionId"].as_str().unwrap().to_owned());
@@ -119,6 +123,12 @@ impl Browser {
                 "type": "mouseWheel", "x": left + width * at, "y": top + height / 2.0, "deltaX": 0, "deltaY": delta,
             }),
         );
+    }
+
+    /// A picture of what the page shows: a PNG, in Base64.
+    pub(crate) fn picture(&mut self) -> String {
+        let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
+        picture["data"].as_str().unwrap().to_owned()
     }
 
     /// Gives the page another size, in pixels.

@@ -580,7 +580,7 @@ fn failures_to_sample_are_reported() {
     let gone = run(&["record", "-p", "2147483647", "-o", "-", "--format", "folded"]).failed();
     assert!(gone.contains("process 2147483647 does not exist"), "{gone}");
     let nobody = run(&["top", "-P", "^no such command$", "-d", "1s"]);
-    let expected = "error: nothing was sampled: expected a process that runs PHP or Python, found none\n";
+    let expected = "error: nothing was sampled: expected a process that runs PHP or Python (with --native, any program), found none\n";
     assert_eq!((nobody.code, &*nobody.stderr), (2, expected));
     let mut sleep = Command::new("sleep").arg("60").spawn().unwrap();
     let id = sleep.id().to_string();
@@ -713,7 +713,7 @@ fn a_pattern_does_not_match_the_programs_that_started_the_recording() {
     let none = ended(&format!("timeout 30 {}; :", record("php.*none-of-many-wrapped"))).stderr;
     assert!(
         none.ends_with(
-            "error: nothing was sampled: expected a process that runs PHP or Python, found none\n"
+            "error: nothing was sampled: expected a process that runs PHP or Python (with --native, any program), found none\n"
         ),
         "{none}"
     );

@@ -274,7 +274,7 @@ fn a_silent_server_is_given_up() {
     let place = silent.local_addr().unwrap();
     for scheme in ["postgresql", "mysql"] {
         let address = format!("{scheme}://me@{place}/heaps");
-        let said = "; --timeout sets how long to wait";
+        let said = "; --timeout sets how long to wait\n";
         refused(&["heap", "runs", &format!("{address}?connect_timeout=1")], said);
         let heap = of_reli("m1_objects");
         for arguments in [
@@ -337,7 +337,7 @@ fn a_text_of_any_length_costs_no_more_than_the_limit_of_memory() {
     for command in
         [&["heap", "info", file][..], &["heap", "report", file], &["heap", "ask", file, "top-classes"]]
     {
-        let said = "text too large: texts of at most 8 MiB are read within the limit of memory; --max-memory raises it";
+        let said = "text too large: texts of at most 8 MiB are read within the limit of memory\nhint: allow more with --max-memory";
         refused(&[command, &["--max-memory", "64M"]].concat(), said);
         run(command).done();
     }

@@ -38,8 +38,14 @@ fn add_help(words: &[&str], found: &mut Vec<UserText>) {
     let entries = list.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
     for entry in entries.filter(|entry| !entry.starts_with(' ')) {
         let name = entry.split(' ').next().unwrap();
-        // `lake` is a program of its own, which is not in every build.
-        if name != "help" && (name != "lake" || cfg!(feature = "lake")) {
+        // Some are programs of their own, which are not in every build.
+        let is_there = match name {
+            "help" => false,
+            "lake" => cfg!(feature = "lake"),
+            "mcp" | "query" | "serve" => cfg!(feature = "serve"),
+            _ => true,
+        };
+        if is_there {
             add_help(&[words, &[name]].concat(), found);
         }
     }

@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::program::run;
 
 /// A program that grows on request and ends with the test.
-struct Growing {
+pub(crate) struct Growing {
     child: Child,
     said: Lines<BufReader<ChildStderr>>,
 }
 
 impl Growing {
     /// `None` if PHP is skipped.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let mut command = peers::peer("php")?.command();
         command.args(["-d", "opcache.enable_cli=0"]).arg(corpus("php/mem/grow.php"));
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -31,12 +31,12 @@ impl Growing {
         self.said.find(|line| line.as_deref().is_ok_and(is_ready)).unwrap().unwrap();
     }
 
-    fn grow(&mut self, by: u32) {
+    pub(crate) fn grow(&mut self, by: u32) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{by}").unwrap();
         self.wait();
     }
 
-    fn capture(&self, output: &str) {
+    pub(crate) fn capture(&self, output: &str) {
         run(&["heap", "capture", "-p", &self.child.id().to_string(), "-o", output]).done();
     }
 }

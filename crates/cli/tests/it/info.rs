@@ -1,5 +1,7 @@
 //! `info`: the format and contents of files.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::program::{corpus, piped, run};
@@ -26,6 +28,42 @@ fn a_file_is_described_in_one_object() {
     assert!(expected.iter().all(|(key, value)| &info[key] == value), "{info}");
     assert_eq!((&info["records"]["SAMPLE"], &info["label_keys"]["n"]), (&6.into(), &4.into()));
     assert_eq!(info["first_segments"][0]["period_ns"], 10_000_000);
+}
+
+#[test]
+fn a_recording_of_samply_is_described_as_its_process_is_called_there() {
+    let path = corpus("gecko/samply.json.gz");
+    let info = &objects(&run(&["info", "--json", &path]).done())[0];
+    assert_eq!(info["samples"], 100);
+    // A process and thread that have had the number of the one that started them.
+    let lanes = serde_json::json!(["6571.1"]);
+    assert_eq!([&info["processes"], &info["threads"]], [&lanes, &lanes]);
+    let text = String::from_utf8(run(&["info", &path]).done()).unwrap();
+    assert!(
+        text.contains("processes      1: 6571.1\n") && text.contains("threads        1: 6571.1\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_recording_of_samply_has_the_shares_that_perf_reports() {
+    let folded = run(&["convert", &corpus("gecko/samply.json.gz"), "--to", "folded"]).done();
+    let mut counts = BTreeMap::<_, u64>::new();
+    for line in String::from_utf8(folded).unwrap().lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        let leaf = stack.rsplit(';').next().unwrap();
+        let address =
+            leaf.strip_prefix("0x").and_then(|leaf| u64::from_str_radix(leaf.split(' ').next()?, 16).ok());
+        // Where the functions are in the program.
+        let function = match address {
+            Some(0x1139..0x115c) => "one",
+            Some(0x115c..0x117f) => "three",
+            _ => leaf,
+        };
+        *counts.entry(function.to_owned()).or_default() += count.parse::<u64>().unwrap();
+    }
+    let counts: Vec<_> = counts.iter().map(|(function, &count)| (&**function, count)).collect();
+    assert_eq!(counts, [("do_syscall_64 [kernel.kallsyms]:0", 1), ("one", 34), ("three", 65)]);
 }
 
 #[test]

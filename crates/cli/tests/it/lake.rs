@@ -76,6 +76,8 @@ fn its_flame_graph_is_that_of_the_file() {
     let expected = sort(expected);
     assert_eq!(sort(of_question.done()), expected);
     assert_eq!(sort(lake(&["top", &path, "--to", "folded"]).done()), expected);
+    let records = String::from_utf8(lake(&["top", &path, "--to", "jsonl"]).done()).unwrap();
+    assert!(records.contains("\"start_unix_ns\":1793534400000000000"), "{records}");
     for name in ["flame.svg", "profile.pb.gz", "profile.speedscope.json"] {
         let output = scratch.path(name);
         lake(&["top", &path, "--service", "shop", "-o", text(&output)]).done();
@@ -205,7 +207,9 @@ fn a_truncated_list_says_so() {
         let asked = |more: &[&str]| lake(&[arguments, more].concat());
         let all = lines(asked(&["--csv", "--limit", "0"]).quietly());
         assert!(all.len() > 3, "{all:?}");
-        for more in [&["--csv"][..], &[], &["--json"]] {
+        // A diff as a table or as JSON tells in itself how many there are.
+        let forms = [&["--csv"][..], &[], &["--json"]];
+        for more in forms.into_iter().take(if arguments[0] == "diff" { 1 } else { 3 }) {
             let cut = asked(&[more, &["--limit", "2"]].concat());
             assert_eq!(
                 (cut.code, cut.stderr.as_str()),
@@ -345,6 +349,152 @@ fn a_killed_writer_leaves_nothing_visible() {
 }
 
 #[test]
+fn killed_corrections_are_whole_or_absent() {
+    let (scratch, path) = with_trace();
+    let add = |service: &str| {
+        let stacks: String = (0..20_000).map(|n| format!("main;{service};g{n} 1\n")).collect();
+        let file = scratch.write(&format!("{service}.folded"), stacks.as_bytes());
+        let at = ["--at", "2026-11-01", "--label", "version=1"];
+        lake(&[&["add", &path, text(&file), "--service", service][..], &at].concat()).done();
+    };
+    add("kept");
+    let start = |arguments: &[&str]| {
+        let mut command = program(&[&["lake"], arguments].concat());
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let counts = || {
+        let by_version = "SELECT label(labels, 'version') AS version, CAST(sum(value) AS BIGINT) AS n FROM samples \
+                          WHERE service <> 'shop' GROUP BY 1 ORDER BY 1";
+        lines(lake(&["query", &path, by_version, "--csv"]).done()).split_off(1)
+    };
+    add("wrong");
+    let relabel = |number: u32| {
+        let set = format!("version={}", number + 2);
+        start(&["relabel", &path, "--set", &set, "--service", "kept"])
+    };
+    let mut killer = Killer::new(KILLS, || assert!(relabel(0).wait().unwrap().success()));
+    let mut version = 2;
+    for kill in 1..=KILLS {
+        let is_killed = killer.kill(relabel(kill));
+        let found = counts();
+        let of = |version: u32| vec!["1,20000".to_owned(), format!("{version},20000")];
+        let mut changed = [of(version), of(kill + 2)];
+        changed.iter_mut().for_each(|rows| rows.sort());
+        assert!(found == changed[1] || (is_killed && found == changed[0]), "{found:?} {changed:?}");
+        version = if found == changed[1] { kill + 2 } else { version };
+    }
+    killer.check();
+    let remove = || start(&["remove", &path, "--service", "wrong"]);
+    let mut killer = Killer::new(KILLS, || assert!(remove().wait().unwrap().success()));
+    add("wrong");
+    for _ in 1..=KILLS {
+        let is_killed = killer.kill(remove());
+        let found = counts();
+        let is_removed = found == [format!("{version},20000")];
+        assert!(is_removed || (is_killed && found.len() == 2), "{found:?}");
+        if is_removed {
+            add("wrong");
+        }
+    }
+    assert_eq!(lake(&["check", &path]).code, 0);
+    lake(&["compact", &path]).done();
+    assert!(remove().wait().unwrap().success());
+    assert_eq!(counts(), [format!("{version},20000")]);
+}
+
+#[test]
+fn percentiles_by_a_field_of_spans_are_the_documented_query() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    lake(&["add", &path, &corpus("trc/tokio/span_start.bin"), "--service", "shop"]).done();
+    let docs = fs::read_to_string(borehole_testkit::project_file("docs/lake.md")).unwrap();
+    let documented = docs.lines().find(|line| line.contains("approx_percentile_cont")).unwrap();
+    // The spans of this trace have no route.
+    let rows = objects(lake(&["query", &path, &documented.replace("'route'", "'operation'"), "--json"]));
+    let p99: BTreeMap<_, _> =
+        rows.iter().map(|row| (row["route"].as_str().unwrap(), row["p99_ns"].as_f64().unwrap())).collect();
+    assert_eq!(p99["GetItem"], 5e6);
+    // One of ten spans took half a second.
+    assert!(p99["PutItem"] > 5e6 && p99["PutItem"] <= 5e8, "{p99:?}");
+    assert_eq!(p99.len(), 2);
+}
+
+#[test]
+fn killed_upgrades_go_on() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let copy = || {
+        let copied = Command::new("cp").args(["-rT", &corpus("lake/version-3"), &path]).status().unwrap();
+        assert!(copied.success());
+    };
+    let upgrade = || {
+        let mut upgrade = program(&["lake", "upgrade", &path]);
+        upgrade.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let sql = "SELECT labels['version'] AS version, CAST(sum(value) AS BIGINT) AS n FROM samples GROUP BY 1 ORDER BY 1";
+    copy();
+    let mut killer = Killer::new(KILLS, || assert!(upgrade().wait().unwrap().success()));
+    let expected = lake(&["query", &path, sql, "--csv"]).done();
+    for _ in 0..KILLS {
+        fs::remove_dir_all(&path).unwrap();
+        copy();
+        killer.kill(upgrade());
+        let refused = lake(&["query", &path, sql, "--csv"]);
+        let is_upgraded = refused.code == 0;
+        assert!(is_upgraded || refused.stderr.contains("borehole lake upgrade"), "{}", refused.stderr);
+        lake(&["upgrade", &path]).done();
+        assert_eq!(lake(&["query", &path, sql, "--csv"]).done(), expected);
+        assert_eq!(lake(&["check", &path]).code, 0);
+    }
+    killer.check();
+}
+
+#[test]
+fn a_file_counts_once_compressed_or_grown() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let count = || lines(lake(&["query", &path, "SELECT sum(value) FROM samples", "--csv"]).done()).remove(1);
+    let stacks = |rows: usize| (0..rows).map(|row| format!("main;f{row} 1\n")).collect::<String>();
+    let [file, other] = ["growing.folded", "other.folded"].map(|name| scratch.path(name));
+    fs::write(&file, stacks(200)).unwrap();
+    // Another file that begins alike.
+    fs::write(&other, stacks(150) + "main;other 7\n").unwrap();
+    lake(&["add", &path, text(&other), text(&file)]).done();
+    assert_eq!(count(), "357");
+    let compressed = scratch.path("growing.folded.gz");
+    assert!(Command::new("gzip").args(["-k", text(&file)]).status().unwrap().success());
+    assert!(lake(&["add", &path, text(&compressed)]).stderr.ends_with(": already added\n"));
+    fs::write(&file, stacks(1000)).unwrap();
+    let grown = lake(&["add", &path, text(&file)]);
+    assert!(grown.stderr.contains("replaces the shorter file"), "{}", grown.stderr);
+    assert_eq!(count(), "1157");
+    fs::write(&file, stacks(3000)).unwrap();
+    fs::remove_file(&compressed).unwrap();
+    assert!(Command::new("gzip").args(["-k", text(&file)]).status().unwrap().success());
+    fs::write(&file, stacks(2000)).unwrap();
+    // Both in one command, the longer one last.
+    lake(&["add", &path, text(&file), text(&compressed)]).done();
+    assert_eq!(count(), "3157");
+    let sources = lines(lake(&["query", &path, "SELECT count(*) FROM sources", "--csv"]).done());
+    assert_eq!(sources[1], "2");
+    assert!(lake(&["add", &path, text(&compressed)]).stderr.ends_with(": already added\n"));
+}
+
+#[test]
+fn a_file_without_a_clock_ends_when_it_was_modified() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    let trace = scratch.path("trace.rbt");
+    fs::copy(corpus("rbt/multi_segment.rbt"), &trace).unwrap();
+    let ended = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_793_534_400);
+    fs::File::options().write(true).open(&trace).unwrap().set_modified(ended).unwrap();
+    lake(&["add", &path, text(&trace)]).done();
+    let sql = "SELECT max(time) AS last, min(time) < max(time) AS lasts FROM samples";
+    let times = lines(lake(&["query", &path, sql, "--csv"]).done());
+    assert_eq!(times[1], "2026-11-01T12:00:00Z,true");
+}
+
+#[test]
 fn a_recording_goes_into_a_lake() {
     let scratch = Scratch::new();
     let path = text(&scratch.path("lake")).to_owned();
@@ -422,10 +572,10 @@ fn queries_can_be_interrupted() {
 #[test]
 fn results_without_stacks_are_not_written_as_profiles() {
     let (scratch, path) = with_trace();
-    let output = scratch.path("changes.svg");
+    let output = scratch.path("changes.folded");
     let stretches = ["--before", "..2026-06-01", "--after", "2026-06-01.."];
     let arguments = [&["diff", &path][..], &stretches, &["-o", text(&output)]].concat();
-    assert!(lake(&arguments).failed().contains("unexpected argument '-o'"));
+    assert!(lake(&arguments).failed().contains("expected a name that ends in .svg or .html"));
     assert!(
         lake(&["trend", &path, "main", "--to", "folded"]).failed().contains("unexpected argument '--to'")
     );
@@ -588,7 +738,7 @@ fn other_engines_read_the_files() {
     let theirs = format!(
         "SELECT service, sum(value) AS n, array_to_string(stack, ';') AS stack \
          FROM read_parquet('{path}/samples/**/*.parquet', hive_partitioning = false) \
-         JOIN read_parquet('{path}/stacks/**/*.parquet') USING (stack_id) GROUP BY service, stack ORDER BY service, stack, n"
+         JOIN (SELECT DISTINCT ON (stack_id) * FROM read_parquet('{path}/stacks/**/*.parquet')) USING (stack_id) GROUP BY service, stack ORDER BY service, stack, n"
     );
     let expected = objects(lake(&["query", &path, ours, "--json"]));
     let answer = duckdb.command().arg(theirs).output().unwrap();
@@ -600,10 +750,109 @@ fn other_engines_read_the_files() {
 }
 
 #[test]
+fn duckdb_opens_a_lake_by_its_views() {
+    let Some(duckdb) = borehole_testkit::peers::peer("duckdb") else { return };
+    let (_scratch, path) = with_trace();
+    // A second writer writes the same stacks again.
+    let again = ["--service", "again", "--at", "2026-11-02", "--label", "version=2", "--from", "rbt"];
+    let mut bytes = fs::read(corpus("rbt/annotations.rbt")).unwrap();
+    bytes.extend(fs::read(corpus("rbt/daemon_worker.rbt")).unwrap());
+    let both = std::path::Path::new(&path).join("both.rbt");
+    fs::write(&both, bytes).unwrap();
+    lake(&[&["add", &path, text(&both)][..], &again].concat()).done();
+    let views = String::from_utf8(lake(&["info", &path, "--duckdb"]).done()).unwrap();
+    let sql = "SELECT service, leaf(stack) AS leaf, label(labels, 'version') AS version, CAST(sum(value) AS BIGINT) AS n \
+               FROM samples JOIN stacks USING (stack_id) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+    let expected = objects(lake(&["query", &path, sql, "--json"]));
+    let answer = duckdb.command().arg(views).arg(sql).output().unwrap();
+    let mut rows: Vec<Value> =
+        lines(answer.stdout).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(
+        rows.pop().is_some_and(|last| last["seconds"].is_number()),
+        "{}",
+        String::from_utf8_lossy(&answer.stderr)
+    );
+    assert!(expected.len() > 2);
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn other_programs_read_a_lake_by_a_ducklake_catalog() {
+    let Some(ducklake) = borehole_testkit::peers::peer("ducklake") else { return };
+    let (scratch, path) = with_trace();
+    let more = ["--service", "a=b", "--at", "2026-11-02", "--label", "version=2"];
+    lake(&[&["add", &path, &corpus("rbt/annotations.rbt")][..], &more].concat()).done();
+    let tables = String::from_utf8(lake(&["info", &path, "--ducklake"]).done()).unwrap();
+    let catalog = text(&scratch.path("catalog.ducklake")).to_owned();
+    let make = format!("ATTACH 'ducklake:{catalog}' AS lake (DATA_PATH '{path}')");
+    assert!(ducklake.command().args([&make, &tables, "SELECT 1"]).output().unwrap().status.success());
+    let sql = |prefix: &str| {
+        format!(
+            "SELECT service, stack[-1] AS leaf, labels['version'] AS version, CAST(sum(value) AS BIGINT) AS n \
+             FROM {prefix}samples JOIN {prefix}stacks USING (stack_id) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+    };
+    let expected = objects(lake(&["query", &path, &sql(""), "--json"]));
+    // A program that is not told which files there are.
+    let open = format!("ATTACH 'ducklake:{catalog}' AS lake (READ_ONLY)");
+    let answer = ducklake.command().args([open, sql("lake.")]).output().unwrap();
+    let mut rows: Vec<Value> =
+        lines(answer.stdout).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(rows.pop().is_some(), "{}", String::from_utf8_lossy(&answer.stderr));
+    assert!(expected.len() > 2);
+    assert_eq!(rows, expected);
+}
+
+#[test]
 fn help_has_examples() {
     let help = String::from_utf8(lake(&["--help"]).done()).unwrap();
-    for command in ["add", "query", "top", "diff", "trend", "info", "check", "compact", "retain"] {
+    for command in [
+        "add",
+        "query",
+        "top",
+        "diff",
+        "trend",
+        "info",
+        "check",
+        "compact",
+        "retain",
+        "remove",
+        "relabel",
+        "symbolize",
+        "upgrade",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}");
     }
     assert!(String::from_utf8(lake(&["query", "--help"]).done()).unwrap().contains("Examples:"));
+}
+
+#[test]
+fn versions_are_compared_and_grouped() {
+    let scratch = Scratch::new();
+    let path = text(&scratch.path("lake")).to_owned();
+    for (version, stacks) in
+        [("1", "main;query 900\nmain;render 100\n"), ("2", "main;query 100\nmain;render 900\n")]
+    {
+        let file = scratch.write(&format!("{version}.folded"), stacks.as_bytes());
+        let label = format!("service.version={version}");
+        lake(&["add", &path, text(&file), "--service", "shop", "--label", &label, "--at", "2026-11-01"])
+            .done();
+    }
+    let top = objects(lake(&["top", &path, "--by", "version", "--focus", "query", "--json"]));
+    let found = top.iter().map(|row| {
+        let number = |name: &str| row[name].as_i64().unwrap();
+        (row["version"].as_str().unwrap(), number("value"), number("focused"))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), [("1", 1000, 900), ("2", 1000, 100)]);
+    let of_two = objects(lake(&["top", &path, "--label", "version=2", "--json", "--limit", "0"]));
+    assert_eq!((of_two[0]["function"].as_str(), of_two[0]["self"].as_i64()), (Some("render"), Some(900)));
+    let versions = ["--before", "version=1", "--after", "version=2", "--fail-over", "5%"];
+    let compared = lake(&[&["diff", &path, "--json"][..], &versions].concat());
+    assert_eq!(compared.code, 1, "{}", compared.stderr);
+    let object: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    assert_eq!(object["failed"]["what"], "render (self)");
+    let [one, two] = ["1.folded", "2.folded"].map(|name| text(&scratch.path(name)).to_owned());
+    let files = run(&["diff", &one, &two, "--json"]).done();
+    let files: Value = serde_json::from_slice(&files).unwrap();
+    assert_eq!(object["functions"], files["functions"], "as borehole diff has it");
 }

@@ -1,10 +1,11 @@
 //! Queries on lakes through a cluster: a scheduler and executors in processes of their own.
 
 use std::cell::RefCell;
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use borehole_testkit::{LakeCluster, Scratch, free_address};
 
@@ -102,6 +103,22 @@ fn holds_part(folder: &Path) -> bool {
         .any(|path| path.extension().is_some_and(|extension| extension == "arrow") || holds_part(&path))
 }
 
+/// How long a query may take on a busy machine before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+/// The output of a query, which fits in a pipe. One that hangs fails with the log of the scheduler.
+fn ended(mut query: Child, cluster: &LakeCluster) -> Ended {
+    let deadline = Instant::now() + PATIENCE;
+    while query.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            query.kill().unwrap();
+            panic!("no answer after {PATIENCE:?}; the scheduler's log: {}", cluster.log());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    query.wait_with_output().unwrap().into()
+}
+
 #[test]
 fn a_killed_executor_changes_no_answer() {
     let scratch = Scratch::new();
@@ -120,7 +137,7 @@ fn a_killed_executor_changes_no_answer() {
     let executor = wait_for(|| folders.borrow().iter().position(|folder| holds_part(folder)));
     cluster.kill_executor(executor).unwrap();
     assert!(asked.try_wait().unwrap().is_none(), "the query ended before anything was killed");
-    let ended = Ended::from(asked.wait_with_output().unwrap());
+    let ended = ended(asked, &cluster);
     // 12,000 samples times 12,000 stacks of three frames.
     assert_eq!(String::from_utf8(ended.done()).unwrap(), "n,products\r\n144000000,432000000\r\n");
 }

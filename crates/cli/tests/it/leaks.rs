@@ -230,7 +230,7 @@ fn usage_near_the_limit_comes_before_its_causes() {
 }
 
 /// Programs that leak in twelve ways (`corpus/php/leaking`): the kind of the first finding, and the end of its path.
-const LEAKING: [(&str, &str, &str); 12] = [
+pub(crate) const LEAKING: [(&str, &str, &str); 12] = [
     ("static_cache", "bottleneck_path", r"Catalog\PriceCache::$prices"),
     ("listeners", "bottleneck_path", "::$dispatcher->listeners['order.placed']"),
     ("closures", "closure_keeps_this", "::$scheduler->tasks[0]"),
@@ -250,7 +250,7 @@ const FREE: [&str; 6] =
     ["framework", "metadata", "templates", "queue_worker", "translations", "bounded_cache"];
 
 /// The heap of a program of the corpus; `None` if PHP is skipped.
-fn heap_of(program: &str, scratch: &Scratch) -> Option<PathBuf> {
+pub(crate) fn heap_of(program: &str, scratch: &Scratch) -> Option<PathBuf> {
     Some(Waiting::start("php", &corpus(&format!("php/{program}.php")))?.capture(scratch))
 }
 

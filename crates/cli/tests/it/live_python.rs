@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::program::{corpus, program, run, samples_in, text, wait_for};
 
 /// A Python of this machine.
-fn interpreter() -> Option<Peer> {
+pub(crate) fn interpreter() -> Option<Peer> {
     let names = ["python3.13", "python3.12", "python3.11", "python3.10", "python3.9", "python3.8"];
     names.into_iter().find_map(peers::optional)
 }

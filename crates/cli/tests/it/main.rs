@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod archives;
+#[cfg(feature = "serve")]
+mod assistants;
 mod browser;
 mod capture;
 mod check;
@@ -15,6 +17,10 @@ mod dump;
 mod engine_modes;
 mod envelopes;
 mod explore;
+#[cfg(feature = "serve")]
+mod explorer;
+#[cfg(feature = "serve")]
+mod faults;
 mod glossary;
 mod heap;
 mod heap_growth;
@@ -52,6 +58,9 @@ mod recover;
 mod reli;
 mod report;
 mod samplers;
+mod serialized;
+#[cfg(feature = "serve")]
+mod serve;
 mod sums;
 mod suspensions;
 mod symbolize;

@@ -8,7 +8,7 @@ use borehole_testkit::{Scratch, corpus};
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::program::run;
+use crate::program::{run, wait_for};
 
 /// The page that the command with `arguments` writes.
 fn page(folder: &Scratch, arguments: &[&str]) -> PathBuf {
@@ -26,10 +26,28 @@ fn app() -> String {
     corpus("tachyon/corpus/26_realapp_zstd.bin").display().to_string()
 }
 
-/// A JavaScript expression for the box of a function.
+/// A JavaScript expression for the box of a function: its name, its text and its place in the picture.
 fn box_of(name: &str) -> String {
-    format!("[...document.querySelectorAll('.box')].find(box => box.textContent === {})", json!(name))
+    format!("borehole.flame.boxes().find(box => box.name === {})", json!(name))
 }
+
+/// The share of the picture's width that a function's box has, in percent.
+fn width_of(browser: &mut Browser, name: &str) -> u64 {
+    let width = format!("Math.round({}.place[2] / {CANVAS}.clientWidth * 100)", box_of(name));
+    browser.ask(&width).as_u64().unwrap()
+}
+
+/// Clicks a function's box.
+fn click_box(browser: &mut Browser, name: &str) {
+    let place = browser.ask(&format!(
+        "(([x, y, width, height]) => [(x + width / 2) / {CANVAS}.clientWidth, (y + height / 2) / {CANVAS}.clientHeight])({}.place)",
+        box_of(name)
+    ));
+    let [x, y] = [0, 1].map(|at| place[at].as_f64().unwrap());
+    browser.click_at(CANVAS, x, y);
+}
+
+const CANVAS: &str = "document.querySelector('#boxes')";
 
 const ROWS: &str =
     "[...document.querySelectorAll('#top-rows tr')].map(row => [...row.cells].map(cell => cell.textContent))";
@@ -70,12 +88,12 @@ fn a_page_shows_the_sums_of_its_samples() {
     // The screen shows the counted samples.
     let first = browser.ask(ROWS)[0].clone();
     assert_eq!(first, json!(["1,242", "20.5%", "1,245", "20.6%", "parse /usr/lib/python3.15/ast.py"]));
-    let root = browser.ask("document.querySelector('.box').getAttribute('aria-label')");
+    let root = browser.ask("borehole.flame.boxes()[0].text");
     assert_eq!(root, "_run_module_as_main in <frozen runpy>: 6,053 samples, 100.0%; self 0");
     // The flame graph holds every sample in both directions.
     for mode in ["calls", "inverted"] {
         browser.ask(&format!("borehole.setMode('{mode}')"));
-        assert_eq!(browser.ask("borehole.flame.root.first"), 6053);
+        assert_eq!(browser.ask("borehole.flame.tree.first[0]"), 6053);
     }
 }
 
@@ -83,33 +101,24 @@ fn a_page_shows_the_sums_of_its_samples() {
 fn clicks_zoom_keys_walk_and_search_finds() {
     let folder = Scratch::new();
     let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
-    browser.click(&box_of("parse"));
-    assert_eq!(
-        browser.ask(&format!(
-            "Math.round({}.offsetWidth / document.querySelector('#boxes').clientWidth * 100)",
-            box_of("parse")
-        )),
-        100
-    );
+    assert!(width_of(&mut browser, "parse") < 30);
+    click_box(&mut browser, "parse");
+    assert_eq!(width_of(&mut browser, "parse"), 100);
     assert!(browser.text("#status").starts_with("parse in "), "{}", browser.text("#status"));
     browser.click("document.querySelector('#zoom-out')");
-    assert!(
-        browser
-            .ask(&format!(
-                "{}.offsetWidth / document.querySelector('#boxes').clientWidth < 0.3",
-                box_of("parse")
-            ))
-            .as_bool()
-            .unwrap()
-    );
+    assert!(width_of(&mut browser, "parse") < 30);
 
     browser.ask("document.querySelector('#flame').focus()");
     for key in ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"] {
         browser.key(key);
     }
     assert!(browser.text("#status").starts_with("parse in "), "{}", browser.text("#status"));
+    // Screen readers are told of the call, of those beside it, and of its callers and callees.
+    let told = browser.ask("document.getElementById(document.querySelector('#flame').getAttribute('aria-activedescendant'))?.textContent");
+    assert_eq!(told, browser.text("#status"));
+    assert!(browser.ask("document.querySelectorAll('#near [role=treeitem]').length").as_u64().unwrap() > 10);
     browser.key("Enter");
-    assert_eq!(browser.ask("borehole.model.fnName(borehole.flame.zoomed.fn)"), "parse");
+    assert_eq!(browser.ask("borehole.model.fnName(borehole.flame.tree.fn[borehole.flame.zoomed])"), "parse");
     browser.key("Escape");
     browser.key("Escape");
 
@@ -118,25 +127,27 @@ fn clicks_zoom_keys_walk_and_search_finds() {
     for key in ["p", "a", "r", "s", "e"] {
         browser.key(key);
     }
-    assert!(browser.ask("document.querySelectorAll('.box.hit').length").as_u64().unwrap() > 0);
     let names = browser.ask(ROWS);
     let found = |row: &Value| row[4].as_str().unwrap().to_lowercase().contains("parse");
     assert!(names.as_array().unwrap().iter().all(found), "{names}");
     assert_eq!(names[0][4], "parse /usr/lib/python3.15/ast.py");
-    assert!(browser.text("#matches").ends_with("% matched"));
+    let matches = browser.text("#matches");
+    assert!(matches.contains(" calls of ") && matches.ends_with("% matched"), "{matches}");
+    browser.key("Enter");
+    assert!(browser.text("#status").to_lowercase().contains("parse"), "{}", browser.text("#status"));
 
     browser
         .ask("document.querySelector('#search').value = ''; borehole.flame.query = ''; borehole.refresh()");
     browser.click("document.querySelector('#top-rows button')");
     assert_eq!(
-        browser.ask("[borehole.flame.mode, borehole.model.fnName(borehole.flame.focus), borehole.flame.root.below.get(borehole.flame.focus).first]"),
+        browser.ask("[borehole.flame.mode, borehole.model.fnName(borehole.flame.focus), borehole.flame.tree.first[borehole.flame.tree.find(0, borehole.flame.focus)]]"),
         json!(["sandwich", "parse", 1245])
     );
     // Callers are above, the function itself is below them.
     assert!(
-        browser.ask("borehole.flame.callers.below.get(borehole.flame.focus).below.size").as_u64().unwrap()
-            > 0
+        browser.ask("borehole.flame.boxes().filter(box => box.spot.part === 1).length").as_u64().unwrap() > 0
     );
+    assert_eq!(browser.ask(&format!("{}.place[1] > 0", box_of("parse"))), true);
 }
 
 #[test]
@@ -152,7 +163,7 @@ fn a_time_selection_applies_to_all_views() {
         "(({ cells, chosen }) => cells.values.filter((_, i) => cells.slice[i] >= chosen.range[0] && cells.slice[i] <= chosen.range[1]).reduce((a, b) => a + b))(borehole.model)",
     );
     assert_eq!(expected, some);
-    assert_eq!(browser.ask("borehole.flame.root.first"), some);
+    assert_eq!(browser.ask("borehole.flame.tree.first[0]"), some);
     let marks = browser
         .ask("[...document.querySelectorAll('.range')].map(mark => !mark.hidden && mark.offsetWidth > 3)");
     assert_eq!(marks, json!([true, true]));
@@ -176,6 +187,59 @@ fn a_time_selection_applies_to_all_views() {
 }
 
 #[test]
+fn a_page_has_the_order_of_time_if_times_are_known() {
+    let folder = Scratch::new();
+    let Some(mut browser) = Browser::open(&page(&folder, &["report", &threads()])) else { return };
+    browser.key("t");
+    let lanes = "document.querySelectorAll('#chart ~ div tr').length";
+    wait_for(|| (browser.ask(lanes) == 21).then_some(()));
+    browser.drag("document.querySelector('#chart-canvas')", 0.4, 0.6);
+    let some = browser.ask("borehole.all").as_u64().unwrap();
+    assert!(some > 0 && some < 17_138 / 2, "{some}");
+    browser.key("?");
+    assert!(browser.text("#help").contains("in the order of time"));
+    let without = folder.path("one.folded");
+    fs::write(&without, "main 1\n").unwrap();
+    let mut browser =
+        Browser::open(&page(&folder, &["report", "--force", without.to_str().unwrap()])).unwrap();
+    browser.key("t");
+    assert_eq!(browser.ask("document.querySelector('#chart-open')"), Value::Null);
+}
+
+#[test]
+fn a_link_restores_what_is_selected_and_back_undoes_a_step() {
+    const SHOWN: &str = "[JSON.stringify(borehole.flame.boxes()), borehole.all, borehole.flame.mode, \
+         document.querySelector('#range').textContent, document.querySelector('#dimensions select').value, \
+         document.querySelector('#search').value, document.querySelector('#top-rows').textContent]";
+    let folder = Scratch::new();
+    let html = page(&folder, &["report", &threads()]);
+    let Some(mut browser) = Browser::open(&html) else { return };
+    let whole = browser.ask(SHOWN);
+    browser.drag("document.querySelector('#timeline')", 0.2, 0.8);
+    browser.ask("(select => { select.value = '0'; select.dispatchEvent(new Event('change')) })(document.querySelector('#dimensions select'))");
+    browser.click("document.querySelector('th button[data-sort=\"2\"]')");
+    browser.click("document.querySelector('#top-rows button')");
+    browser.ask("(field => { field.value = 'e'; field.dispatchEvent(new Event('input')) })(document.querySelector('#search'))");
+    let (shown, view) = (browser.ask(SHOWN), browser.ask("borehole.flame.mode"));
+    assert_eq!(view, "sandwich");
+    assert_ne!(shown, whole);
+    wait_for(|| (browser.ask("location.hash.includes('search=e')") == true).then_some(()));
+    let fragment = browser.ask("location.hash");
+    let mut other = Browser::open_at(&html, fragment.as_str().unwrap()).unwrap();
+    assert_eq!(other.ask(SHOWN), shown);
+
+    browser.ask("history.back()");
+    wait_for(|| (browser.ask("borehole.flame.mode") == "calls").then_some(()));
+    assert_eq!(browser.ask("borehole.all"), shown[1], "the range and the thread stay");
+    browser.ask("history.forward()");
+    wait_for(|| (browser.ask("borehole.flame.mode") == "sandwich").then_some(()));
+
+    let mut nonsense =
+        Browser::open_at(&html, "#view=sandwich&function=none&zoom=7.7&t=9-1&by.x=y&sort=98").unwrap();
+    assert_eq!(nonsense.ask(SHOWN), whole);
+}
+
+#[test]
 fn a_diff_is_red_and_blue_and_has_the_numbers_of_the_text() {
     let folder = Scratch::new();
     let [before, after] = ["before", "after"].map(|name| folder.path(&format!("{name}.folded")));
@@ -195,17 +259,29 @@ fn a_diff_is_red_and_blue_and_has_the_numbers_of_the_text() {
     let rows = browser.ask(ROWS);
     let shown = rows.as_array().unwrap().iter().find(|row| row[6] == "slow").unwrap();
     assert_eq!(*shown, json!(["25.00%", "62.50%", "+37.50% *", "25.00%", "62.50%", "+37.50% *", "slow"]));
+    // What is more is red, what is less is blue, and the rest is neither.
     let tint = |browser: &mut Browser, name: &str| {
+        let [red, _, blue] = colour(browser, CANVAS, name);
+        red - blue
+    };
+    assert!(tint(&mut browser, "slow") > 100 && tint(&mut browser, "gone") < -100);
+    assert!(tint(&mut browser, "main").abs() < 10);
+
+    // Side by side, each side has its own widths.
+    browser.key("s");
+    let width = |browser: &mut Browser, side: u64, name: &str| {
         browser.ask(&format!(
-            "(style => [style.getPropertyValue('--tint'), style.getPropertyValue('--part')])({}.style)",
+            "(pane => Math.round((pane.placeOf({}.spot)?.[2] ?? 0) / pane.width * 1000))(borehole.flame.panes[{side}])",
             box_of(name)
         ))
     };
-    assert_eq!(tint(&mut browser, "slow"), json!(["var(--more)", "86%"]));
-    assert_eq!(tint(&mut browser, "gone"), json!(["var(--less)", "100%"]));
-    assert_eq!(tint(&mut browser, "main")[1], "0%");
+    assert_eq!([0, 1].map(|side| width(&mut browser, side, "slow")), [json!(250), json!(625)]);
+    assert_eq!([0, 1].map(|side| width(&mut browser, side, "fast")), [json!(250), json!(125)]);
+    assert_eq!(width(&mut browser, 1, "gone"), 0);
+    assert_eq!(browser.ask("document.querySelector('#boxes-after').hidden"), false);
+    browser.key("s");
     browser.ask("borehole.setMode('inverted')");
-    assert_eq!(browser.ask("Math.round(borehole.flame.root.first * 1000)"), 1000);
+    assert_eq!(browser.ask("Math.round(borehole.flame.tree.first[0] * 1000)"), 1000);
 }
 
 #[test]
@@ -274,7 +350,8 @@ fn pages_without_samples_or_times_say_so() {
     let empty = corpus("rbt/header_only.rbt").display().to_string();
     let other = Scratch::new();
     if let Some(mut browser) = Browser::open(&page(&other, &["report", &empty])) {
-        assert_eq!(browser.text("#boxes"), "No samples match the selection.");
+        assert_eq!(browser.ask("document.querySelector('#nothing').hidden"), false);
+        assert_eq!(browser.text("#nothing"), "No samples match the selection.");
     }
 }
 
@@ -291,19 +368,42 @@ fn the_table_has_the_largest_totals() {
     browser.click("document.querySelector('th button[data-sort=\"2\"]')");
     let names = browser.ask(&format!("{ROWS}.slice(0, 3).map(row => row[4]).sort()"));
     assert_eq!(names, json!(["leaf0000", "main", "mid"]));
-    browser.ask("borehole.flame.query = 'leaf1499'; borehole.drawTable()");
+    browser.ask("borehole.flame.find('leaf1499'); borehole.drawTable()");
     assert_eq!(browser.text("#top-count"), "0 of 0 functions shown, of the 1,002 in the table");
 }
 
 #[test]
-fn a_flame_graph_is_laid_out_once() {
+fn a_picture_has_the_pixels_of_the_screen_and_follows_the_theme_and_the_scroll() {
     let folder = Scratch::new();
     let Some(mut browser) = Browser::open(&page(&folder, &["report", &app()])) else { return };
-    // Reading a width forces the layout of all changes.
-    let asked = browser.ask(
-        "(() => { let asked = 0; const width = Object.getOwnPropertyDescriptor(Element.prototype, 'clientWidth').get; \
-         Object.defineProperty(Element.prototype, 'clientWidth', { get() { asked += 1; return width.call(this); } }); \
-         borehole.flame.draw(); return [asked, borehole.flame.boxes.length > 500] })()",
+    browser.resize(1000, 500);
+    let fits = format!(
+        "{CANVAS}.width === Math.round({CANVAS}.clientWidth * devicePixelRatio) && {CANVAS}.clientWidth < 1000 && {CANVAS}.clientHeight <= innerHeight"
     );
-    assert_eq!(asked, json!([1, true]));
+    wait_for(|| (browser.ask(&fits) == true).then_some(()));
+    assert!(browser.ask("borehole.flame.boxes().length").as_u64().unwrap() > 300);
+    let light = colour(&mut browser, CANVAS, "<module>");
+    browser.click("document.querySelector('#theme')");
+    let dark = colour(&mut browser, CANVAS, "<module>");
+    assert!(light.iter().sum::<i64>() > dark.iter().sum::<i64>() + 100, "{light:?} {dark:?}");
+    // The rows move, the picture stays: it is never larger than its frame.
+    browser.ask("document.querySelector('#flame').scrollTop = 100; new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_eq!(browser.ask("borehole.flame.boxes()[0].place[1]"), -100);
+    let moved = colour(&mut browser, CANVAS, "parse");
+    browser.ask("document.querySelector('#flame').scrollTop = 0; new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_ne!(moved, colour(&mut browser, CANVAS, "parse"), "the row was out of view");
+    // With the roots at the bottom, callees are above.
+    browser.key("u");
+    let below = "(([root, next]) => root.place[1] > next.place[1])(borehole.flame.boxes())";
+    assert_eq!(browser.ask(below), true);
+    assert_eq!(browser.ask("location.hash.includes('roots=below')"), true);
+}
+
+/// The colour at the right end of a function's box: red, green and blue.
+fn colour(browser: &mut Browser, canvas: &str, name: &str) -> [i64; 3] {
+    let pixel = browser.ask(&format!(
+        "(([x, y, width]) => [...{canvas}.getContext('2d').getImageData((x + width - 4) * devicePixelRatio, (y + 4) * devicePixelRatio, 1, 1).data])({}.place)",
+        box_of(name)
+    ));
+    [0, 1, 2].map(|part| pixel[part].as_i64().unwrap())
 }

@@ -204,7 +204,7 @@ fn the_picture_in_the_readme_is_what_the_command_draws() {
     let profile = project_file(title);
     run(&["convert", text(&profile), "--no-line", &format!("--title={title}"), "-o", text(&picture)]).done();
     let same = fs::read(project_file("docs/images/flame.svg")).unwrap() == fs::read(&picture).unwrap();
-    assert!(same, "docs/images/flame.svg: run `cargo xtask picture` to draw it again");
+    assert!(same, "docs/images/flame.svg: run `cargo xtask pictures` to draw it again");
 }
 
 #[test]

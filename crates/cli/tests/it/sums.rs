@@ -45,6 +45,8 @@ struct Sums {
     /// Kind and unit.
     value_type: String,
     value: i64,
+    /// The value of empty stacks, if the report says it.
+    empty: Option<i64>,
     functions: Functions,
 }
 
@@ -109,6 +111,7 @@ fn sums_of(report: &Value, key: &str) -> Sums {
     Sums {
         value_type: format!("{}/{}", word("value_type"), word("unit")),
         value: summary["value"].as_i64().unwrap(),
+        empty: summary["empty_value"].as_i64(),
         functions: with_something(functions),
     }
 }
@@ -261,6 +264,7 @@ fn page(profile: &Profile<'_>) -> Result<Vec<String>, String> {
     let mut found = Sums {
         value_type: [&data["value_kind"], &data["value_unit"]].map(|word| word.as_str().unwrap()).join("/"),
         value: numbers(&data["cells"]["values"]).into_iter().fold(0, i64::saturating_add),
+        empty: None,
         functions: Functions::new(),
     };
     let mut expected = Sums { functions: Functions::new(), value_type: sums.value_type.clone(), ..*sums };
@@ -319,6 +323,7 @@ fn whole_of(side: &Value) -> Sums {
     Sums {
         value_type: format!("{}/{}", word("value_type", "samples"), word("unit", "count")),
         value: side.get("value").unwrap_or(&side["samples"]).as_i64().unwrap_or(i64::MAX),
+        empty: None,
         functions: Functions::new(),
     }
 }
@@ -409,6 +414,11 @@ fn compared(name: &str, folder: &Path) -> Option<Vec<String>> {
         match Profile::new(name, text(&path), kind, folder) {
             Err(error) => failures.push(format!("{name} ({kind}), report: {error}")),
             Ok(profile) => {
+                if let Some(said) = profile.sums.empty.filter(|&said| said != profile.empty) {
+                    let found = profile.empty;
+                    failures
+                        .push(format!("{name} ({kind}), report: {said} of empty stacks, folded: {found}"));
+                }
                 if kind == "samples" && summary["is_valued"] == false && summary["empty"] != profile.empty {
                     let (expected, found) = (&summary["empty"], profile.empty);
                     failures.push(format!("{name}, report: expected {expected} empty stacks, found {found}"));

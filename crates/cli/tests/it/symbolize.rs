@@ -25,7 +25,7 @@ __attribute__((noinline)) unsigned work(unsigned count)
         sum += mix(i ^ sum);
     return sum;
 }
-int main(int argc, char **argv) { return work(argc); }
+int main(int argc, char **argv) { return work(argc > 1 ? 60000000 : argc); }
 ";
 
 struct Built {
@@ -216,9 +216,106 @@ fn profiles_of_opentelemetry_get_the_same_functions() {
 fn other_formats_are_refused_and_nothing_is_written() {
     let scratch = Scratch::new();
     let out = scratch.path("out");
-    for file in [corpus("rbt/daemon_worker.rbt"), corpus("otlp/collector-lines.jsonl.gz")] {
-        let error = run(&["symbolize", &file, "-o", text(&out)]).failed();
-        assert!(error.contains("unsupported: expected a"), "{error}");
+    let refused = [
+        ("folded/austin-full.txt", "unsupported: expected a profile that says which files"),
+        ("trc/in/real_057_blocked.bin.gz", "unsupported: a trace has the names that its program knew"),
+        ("otlp/collector-lines.jsonl.gz", "unsupported: expected a binary document"),
+    ];
+    for (file, message) in refused {
+        let error = run(&["symbolize", &corpus(file), "-o", text(&out)]).failed();
+        assert!(error.contains(message), "{error}");
         assert!(!out.exists());
+    }
+}
+
+/// Only the files with build IDs are believed, and lines come from debug information, which `perf script` prints as well.
+#[test]
+fn recordings_of_perf_get_the_functions_and_lines_that_perf_finds_itself() {
+    let Some(perf) = peer("perf") else { return };
+    let built = Built::new();
+    let (program, recorded, filled) =
+        (built.program(), built.scratch.path("perf.data"), built.scratch.path("filled.pb.gz"));
+    let record =
+        ["record", "-q", "-e", "cpu-clock:u", "-c", "500000", "-o", text(&recorded), "--", &program, "long"];
+    // The program ends with a number of its own.
+    drop(perf.run(&record));
+    let script = ["script", "--no-inline", "-F", "ip,sym,srcline", "-i", text(&recorded)];
+    let theirs = perf.stdout(&script);
+    let line = |line: &str| line.trim().strip_prefix("program.c:")?.parse::<i64>().ok();
+    let mut expected = BTreeMap::<i64, u64>::new();
+    theirs.lines().filter_map(line).for_each(|line| *expected.entry(line).or_default() += 1);
+    let ended = run(&["symbolize", text(&recorded), "-o", text(&filled)]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let mut found = BTreeMap::<i64, u64>::new();
+    for (stack, count) in stacks(&filled) {
+        if let (function, Some(line)) = &stack[0]
+            && ["work", "mix", "main"].contains(&&**function)
+        {
+            *found.entry(*line).or_default() += count;
+        }
+    }
+    assert!(found.values().sum::<u64>() > 20, "{found:?}: {theirs}");
+    assert_eq!(found, expected, "{}", ended.stderr);
+}
+
+#[cfg(feature = "lake")]
+mod lakes {
+    use std::process::{Child, Stdio};
+
+    use super::*;
+    use crate::kills::Killer;
+    use crate::program::program;
+
+    /// The number of times that naming is killed.
+    const KILLS: u32 = 12;
+
+    fn added(built: &Built, name: &str, file: &str) -> String {
+        let lake = text(&built.scratch.path(name)).to_owned();
+        run(&["lake", "add", &lake, file, "--service", "shop"]).done();
+        lake
+    }
+
+    /// The functions of a lake, with their numbers.
+    fn top(lake: &str) -> String {
+        String::from_utf8(run(&["lake", "top", lake, "--csv", "--limit", "0"]).done()).unwrap()
+    }
+
+    #[test]
+    fn native_code_in_a_lake_is_named_later_whatever_is_killed() {
+        let built = Built::new();
+        let raw = built.raw(&built.program(), &built.build_id);
+        let filled = text(&built.scratch.path("filled.pb.gz")).to_owned();
+        run(&["symbolize", &raw, "-o", &filled]).done();
+        let (lake, expected) = (added(&built, "raw", &raw), top(&added(&built, "filled", &filled)));
+        let unnamed = top(&lake);
+        assert!(unnamed.contains("program@") && expected.contains("work") && expected.contains("mix"));
+        let name = |lake: &str| -> Child {
+            let mut command = program(&["lake", "symbolize", lake]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        let other = added(&built, "other", &raw);
+        let mut killer = Killer::new(KILLS, || assert!(name(&other).wait().unwrap().success()));
+        assert_eq!(top(&other), expected);
+        for _ in 0..KILLS {
+            let is_killed = killer.kill(name(&lake));
+            let found = top(&lake);
+            assert!(found == expected || (is_killed && found == unnamed), "{found}");
+        }
+        let said = String::from_utf8(run(&["lake", "symbolize", &lake]).done()).unwrap();
+        assert!(said.starts_with("named ") || said == "no native code lacks a name\n", "{said}");
+        assert_eq!(top(&lake), expected);
+        assert_eq!(run(&["lake", "check", &lake]).code, 0);
+    }
+
+    #[test]
+    fn files_of_other_builds_name_nothing_in_a_lake() {
+        let built = Built::new();
+        let lake = added(&built, "lake", &built.raw(&built.program(), "c0ffee"));
+        let ended = run(&["lake", "symbolize", &lake]);
+        let count = built.addresses.len();
+        assert_eq!(ended.code, 0);
+        assert!(ended.stderr.contains("build ID"), "{}", ended.stderr);
+        let expected = format!("named 0 of {count} places in native code; 0 files of stacks replaced\n");
+        assert_eq!(String::from_utf8(ended.stdout).unwrap(), expected);
     }
 }

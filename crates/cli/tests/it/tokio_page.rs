@@ -176,7 +176,8 @@ fn drag_wheel_and_keys_zoom_and_move() {
     browser.key("ArrowRight");
     settle(&mut browser);
     let moved = range(&mut browser);
-    assert!(moved.0 > near.0 && moved.1 - moved.0 > (near.1 - near.0) * 1.5, "{moved:?}");
+    // Twice as long and a quarter of that later, it begins where it did.
+    assert!(moved.0 + moved.1 > near.0 + near.1 && moved.1 - moved.0 > (near.1 - near.0) * 1.5, "{moved:?}");
     // The address holds the range once it stays.
     until(&mut browser, &format!("location.hash === '#t={}-{}'", moved.0.round(), moved.1.round()));
     browser.key("0");
@@ -324,5 +325,5 @@ fn options_that_choose_samples_write_the_flame_graph_of_a_trace() {
     let folder = Scratch::new();
     let path = page_of(&folder, &[&corpus(BLOCKED), "--kind", "all"]);
     let html = fs::read_to_string(path).unwrap();
-    assert!(html.contains("id=\"flame\"") && !html.contains("id=\"app\""));
+    assert!(html.contains(r#""kind":"report""#) && !html.contains(r#""kind":"tokio""#));
 }

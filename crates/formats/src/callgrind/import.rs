@@ -13,6 +13,7 @@ use super::events::{FileEvents, FileHead};
 use super::read::{self, FileLine, NameKey, NumberedName, Positions, is_known};
 use crate::lines::import::{LineFault, LineOutput, LineParser};
 use crate::lines::text::{excerpt, head_of};
+use crate::sums::calls::RootStacks;
 use crate::{Error, Limits, Position, ReadError, ReadOptions};
 
 /// The bytes from the start of an input that have its events.
@@ -77,6 +78,7 @@ pub fn import(
         calls: None,
         functions: HashMap::new(),
         sums: Vec::new(),
+        roots: RootStacks::default(),
     };
     output.import(io::Read::chain(io::Cursor::new(start), rest), &mut importer)
 }
@@ -141,6 +143,7 @@ struct Importer<'a> {
     /// The indexes of `sums`, by file and function.
     functions: HashMap<[Option<StringId>; 2], usize>,
     sums: Vec<FunctionSum>,
+    roots: RootStacks,
 }
 
 impl LineParser for Importer<'_> {
@@ -314,8 +317,7 @@ impl Importer<'_> {
         if self.values.iter().all(|&value| value == 0) && (count == 0 || self.events.are_values()) {
             return Ok(ControlFlow::Continue(()));
         }
-        let caller = caller.map(|caller| self.tables.intern_stack(None, caller)).transpose()?;
-        let stack = Some(self.tables.intern_stack(caller, frame)?);
+        let stack = Some(self.roots.called(caller, frame, self.tables)?);
         let count = if self.events.are_values() { 1 } else { count };
         output.sample(self.tables, &Sample { stack, count, values: &self.values, ..Sample::default() })
     }

@@ -124,7 +124,7 @@ impl Positions {
         costs.fill(0);
         for cost in &mut *costs {
             match words.next() {
-                Some(word) => *cost = std::str::from_utf8(word).ok()?.parse().ok()?,
+                Some(word) => *cost = cost_of(word)?,
                 None => break,
             }
         }
@@ -142,8 +142,29 @@ fn position(word: &[u8], latest: u64) -> Option<u64> {
     }
 }
 
+/// A cost, which may be negative.
+fn cost_of(word: &[u8]) -> Option<i64> {
+    match digits(word) {
+        Some(cost) => i64::try_from(cost).ok(),
+        None => std::str::from_utf8(word).ok()?.parse().ok(),
+    }
+}
+
+/// A number of decimal digits alone that surely fits.
+fn digits(word: &[u8]) -> Option<u64> {
+    const MOST_DIGITS: usize = 18;
+    if !(1..=MOST_DIGITS).contains(&word.len()) {
+        return None;
+    }
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    word.iter().try_fold(0, |number, &byte| Some(number * 10 + digit(byte)?))
+}
+
 /// A decimal number, or a hexadecimal one after `0x`.
 fn number(word: &[u8]) -> Option<u64> {
+    if let Some(number) = digits(word) {
+        return Some(number);
+    }
     let text = std::str::from_utf8(word).ok()?;
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -169,6 +190,20 @@ mod tests {
             assert_eq!(positions.costs(wrong, &mut costs), None, "{}", wrong.escape_ascii());
         }
         assert_eq!(Positions::of(b"instr").costs(b"0x100 3", &mut costs), Some(0));
+    }
+
+    #[test]
+    fn costs_are_numbers_of_any_length_and_sign() {
+        let mut costs = [0];
+        for cost in [0, 7, -7, 999_999_999_999_999_999, 1_000_000_000_000_000_000, i64::MAX, i64::MIN] {
+            assert_eq!(Positions::default().costs(format!("1 {cost}").as_bytes(), &mut costs), Some(1));
+            assert_eq!(costs, [cost]);
+        }
+        let line = u64::MAX;
+        assert_eq!(Positions::default().costs(format!("{line} 1").as_bytes(), &mut costs), Some(line));
+        for wrong in ["1 9223372036854775808", "18446744073709551616 1", "1 1x", "1 --1"] {
+            assert_eq!(Positions::default().costs(wrong.as_bytes(), &mut costs), None, "{wrong}");
+        }
     }
 
     #[test]

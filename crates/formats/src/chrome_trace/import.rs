@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 
 use super::NAME;
 use super::calls::{self, Call, Stretch};
+use super::events::HeldEvents;
 use super::read::{Arguments, EventTaker, TraceEvent, TraceId, TraceSeed};
 use super::sampled::{ProfiledThread, SampledProfiles, is_sampled};
 use crate::documents::json::{self, JsonMemory};
@@ -22,10 +23,13 @@ use crate::{ErrorKind, ReadError, ReadOptions};
 /// `wall/nanoseconds`.
 ///
 /// Calls are complete events (`X`) and pairs of begin and end (`B`, `E`); a call that never ends lasts until the last event of its
-/// thread. The name of an event is its function; file and line come from its arguments, where py-spy has them, or from the name, where
-/// viztracer does. A list that is cut
-/// off is read up to the cut, with a warning. If the trace has profiles sampled by V8 (DevTools' performance panel), each is a segment
-/// whose samples last until the next one, and calls are not read, because they are of the same time. Counters, instants, asynchronous and other events are not read; a note counts them.
+/// thread. The name of an event is its function; file and line come from its arguments, where py-spy has them, or from the name,
+/// where viztracer does. A list that is cut off is read up to the cut, with a warning. If the trace has profiles sampled by V8
+/// (DevTools' performance panel), each is a segment whose samples last until the next one, and calls are not read, because they are
+/// of the same time.
+///
+/// Instants are events, pairs of asynchronous events are spans, and counters are events with a number that changes over time. Flow
+/// arrows, objects, memory dumps and other events are not read; a note for each counts them.
 ///
 /// # Errors
 /// If the input is not such a document or exceeds the limit, or the sink fails. Positions are lines.
@@ -56,18 +60,19 @@ pub fn import(
         rows: Vec::new(),
         index: HashMap::new(),
         sampled: SampledProfiles::default(),
-        other: 0,
+        events: HeldEvents::default(),
+        unread: UnreadEvents::default(),
         full: None,
     };
     let read = json::parse(NAME, input, &memory, TraceSeed(&mut lanes));
-    let TraceLanes { rows, sampled, mut other, full, .. } = lanes;
+    let TraceLanes { rows, sampled, events, mut unread, full, .. } = lanes;
     if let Some(full) = full {
         return Err(full.into());
     }
     match read {
         // The end of the list may be missing: programs that are killed leave it out.
-        Err(error) if error.kind() == ErrorKind::Truncated && !rows.is_empty() => {
-            damage.recovery.warn(Warning::new(error.message().to_owned()));
+        Err(error) if error.kind() == ErrorKind::Truncated && !(rows.is_empty() && events.is_empty()) => {
+            damage.recovery.warn(Warning::truncated(error.message()));
         }
         Err(error) => damage.meet(error, 0)?,
         Ok(()) => {}
@@ -80,21 +85,18 @@ pub fn import(
             damage.recovery.note(Warning::new(message));
         }
         sampled.deliver(|row| rows[row].thread(), &mut damage, tables, sink)?;
-    }
-    if has_samples {
         // What a browser traces beside samples is of many kinds.
-        other = 0;
+        unread.others = 0;
     }
-    if other > 0 {
-        let message =
-            format!("{other} events are not read: only complete ones and pairs of begin and end are");
-        damage.recovery.note(Warning::new(message));
-    }
+    unread.note(&mut damage);
     for row in rows.into_iter().filter(|_| !has_samples) {
         row.deliver(tables, sink, &mut damage)?;
         if damage.recovery.stopped {
             break;
         }
+    }
+    if !damage.recovery.stopped {
+        events.deliver(tables, sink, &mut damage)?;
     }
     damage.finish(sink)
 }
@@ -106,10 +108,44 @@ struct TraceLanes<'a> {
     rows: Vec<LaneCalls>,
     index: HashMap<(TraceId, TraceId), usize>,
     sampled: SampledProfiles,
-    /// The number of events that are not read.
-    other: u64,
+    events: HeldEvents,
+    unread: UnreadEvents,
     /// The table that ended the reading.
     full: Option<TableFull>,
+}
+
+/// The numbers of events that are not read.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnreadEvents {
+    arrows: u64,
+    objects: u64,
+    dumps: u64,
+    others: u64,
+}
+
+impl UnreadEvents {
+    fn count(&mut self, phase: &str) {
+        match phase {
+            "M" => {}
+            "s" | "t" | "f" => self.arrows += 1,
+            "N" | "O" | "D" => self.objects += 1,
+            "v" | "V" => self.dumps += 1,
+            _ => self.others += 1,
+        }
+    }
+
+    fn note(self, damage: &mut DocumentDamage) {
+        for (count, what) in [
+            (self.arrows, "ends and steps of flow arrows are not read"),
+            (self.objects, "events about objects (created, snapshot, deleted) are not read"),
+            (self.dumps, "memory dumps are not read"),
+            (self.others, "other events are not read: their phase is unknown, or they have no time"),
+        ] {
+            if count > 0 {
+                damage.recovery.note(Warning::new(format!("{count} {what}")));
+            }
+        }
+    }
 }
 
 /// The calls of a thread.
@@ -149,8 +185,16 @@ impl TraceLanes<'_> {
             self.memory.add(held);
             return Ok(());
         }
+        if let Some(ts) = event.ts.filter(|_| event.has_data()) {
+            let row = self.row(event.pid.clone(), event.tid.clone());
+            let lane = (self.rows[row].process, self.rows[row].thread);
+            let held = self.events.take(event, nanoseconds(ts), lane, self.tables)?;
+            // Sorting needs half as much again.
+            self.memory.add(2 * held);
+            return Ok(());
+        }
         if !is_call && !is_name {
-            self.other += u64::from(event.ph != "M");
+            self.unread.count(&event.ph);
             return Ok(());
         }
         let TraceEvent { ph, name, pid, tid, ts, dur, args, .. } = event;

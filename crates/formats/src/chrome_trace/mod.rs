@@ -3,6 +3,7 @@
 //! Source: "Trace Event Format", the Chromium project. `docs/formats/chrome-trace.md` has the details.
 
 mod calls;
+mod events;
 mod facts;
 mod import;
 mod read;

@@ -7,22 +7,106 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 
+use crate::documents::json_copy::JsonCopy;
 use crate::v8::profile::CpuProfile;
 
 /// An event. Times are in microseconds.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct TraceEvent {
     /// The phase: what kind of event it is.
     pub(super) ph: String,
     pub(super) name: String,
+    pub(super) category: String,
     pub(super) pid: TraceId,
     pub(super) tid: TraceId,
     pub(super) ts: Option<f64>,
     pub(super) dur: Option<f64>,
-    /// Of a sampled profile.
+    /// Of a sampled profile, an asynchronous event or a counter.
     pub(super) id: TraceId,
     pub(super) args: Arguments,
+    /// The arguments as JSON, of events other than calls and metadata.
+    pub(super) data: Vec<u8>,
+}
+
+/// The members of an event that are read.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Member {
+    Ph,
+    Name,
+    Cat,
+    Pid,
+    Tid,
+    Ts,
+    Dur,
+    Id,
+    Id2,
+    Args,
+    #[serde(other)]
+    Other,
+}
+
+/// The id of an asynchronous event in newer versions: unique in its process, or in the trace.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScopedId {
+    local: Option<TraceId>,
+    global: Option<TraceId>,
+}
+
+impl TraceEvent {
+    /// Whether the arguments are data, which is kept as it is.
+    pub(super) fn has_data(&self) -> bool {
+        matches!(&*self.ph, "C" | "i" | "I" | "R" | "b" | "n" | "e" | "S" | "T" | "p" | "F")
+    }
+}
+
+impl<'de> Deserialize<'de> for TraceEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EventVisitor)
+    }
+}
+
+struct EventVisitor;
+
+impl<'de> Visitor<'de> for EventVisitor {
+    type Value = TraceEvent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TraceEvent, A::Error> {
+        let mut event = TraceEvent::default();
+        // Some programs write the phase after the arguments.
+        let mut early = Vec::new();
+        while let Some(member) = map.next_key()? {
+            match member {
+                Member::Ph => event.ph = map.next_value()?,
+                Member::Name => event.name = map.next_value()?,
+                Member::Cat => event.category = map.next_value::<Lenient<String>>()?.0.unwrap_or_default(),
+                Member::Pid => event.pid = map.next_value()?,
+                Member::Tid => event.tid = map.next_value()?,
+                Member::Ts => event.ts = map.next_value()?,
+                Member::Dur => event.dur = map.next_value()?,
+                Member::Id => event.id = map.next_value()?,
+                Member::Id2 => {
+                    let found = map.next_value::<Lenient<ScopedId>>()?.0.unwrap_or_default();
+                    event.id = found.local.or(found.global).unwrap_or_default();
+                }
+                Member::Args if event.ph.is_empty() => map.next_value_seed(JsonCopy(&mut early))?,
+                Member::Args if event.has_data() => map.next_value_seed(JsonCopy(&mut event.data))?,
+                Member::Args => event.args = map.next_value()?,
+                Member::Other => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        if event.has_data() {
+            event.data.append(&mut early);
+        } else if !early.is_empty() {
+            event.args = serde_json::from_slice(&early).map_err(A::Error::custom)?;
+        }
+        Ok(event)
+    }
 }
 
 /// The id of a process or thread, as text: some programs write names.

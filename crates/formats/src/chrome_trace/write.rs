@@ -1,7 +1,9 @@
 //! A timeline as lines of JSON.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
+use hashbrown::HashSet;
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
@@ -14,6 +16,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub struct TraceEvents<W: Write> {
     output: BufWriter<W>,
     has_begun: bool,
+    names: HashSet<Arc<str>>,
+    /// By track: the names of what has begun and not ended. Importers match an end by its name, as speedscope's does.
+    open: Vec<Vec<Arc<str>>>,
 }
 
 /// One event. Members that do not apply are left out.
@@ -110,13 +115,24 @@ fn microseconds(time_ns: u64) -> Option<serde_json::Number> {
     serde_json::from_str(&format!("{}.{:03}", time_ns / 1000, time_ns % 1000)).ok()
 }
 
+fn put_entry(output: &mut impl Write, has_begun: &mut bool, entry: &JsonTraceEvent<'_>) -> io::Result<()> {
+    let is_first = !std::mem::replace(has_begun, true);
+    let before: &[u8] = if is_first { b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" } else { b",\n" };
+    output.write_all(before)?;
+    Ok(serde_json::to_writer(output, entry)?)
+}
+
 impl<W: Write> TraceEvents<W> {
+    fn open(&mut self, track: &TimelineTrack) -> &mut Vec<Arc<str>> {
+        let row = usize::try_from(track.id).expect("tracks are numbered as they appear");
+        if self.open.len() <= row {
+            self.open.resize_with(row + 1, Vec::new);
+        }
+        &mut self.open[row]
+    }
+
     fn entry(&mut self, entry: &JsonTraceEvent<'_>) -> io::Result<()> {
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let before: &[u8] =
-            if is_first { b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" } else { b",\n" };
-        self.output.write_all(before)?;
-        Ok(serde_json::to_writer(&mut self.output, entry)?)
+        put_entry(&mut self.output, &mut self.has_begun, entry)
     }
 
     fn metadata(&mut self, track: &TimelineTrack, name: &'static str, args: Args<'_>) -> io::Result<()> {
@@ -139,7 +155,12 @@ impl<W: Write> Canvas for TraceEvents<W> {
     type Output = W;
 
     fn new(output: W) -> Self {
-        Self { output: BufWriter::with_capacity(BUFFER_BYTES, output), has_begun: false }
+        Self {
+            output: BufWriter::with_capacity(BUFFER_BYTES, output),
+            has_begun: false,
+            names: HashSet::new(),
+            open: Vec::new(),
+        }
     }
 
     fn track(&mut self, track: &TimelineTrack) -> io::Result<()> {
@@ -154,6 +175,8 @@ impl<W: Write> Canvas for TraceEvents<W> {
     }
 
     fn begin(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {
+        let name = Arc::clone(self.names.get_or_insert_with(mark.name, |name| Arc::from(name)));
+        self.open(track).push(name);
         if track.kind == TrackKind::Shared {
             let entry = JsonTraceEvent::new("b", track).marked(mark);
             return self.entry(&JsonTraceEvent { id: Some(track.id), cat: Some("span"), ..entry });
@@ -163,16 +186,16 @@ impl<W: Write> Canvas for TraceEvents<W> {
     }
 
     fn end(&mut self, track: &TimelineTrack, time_ns: u64) -> io::Result<()> {
-        if track.kind == TrackKind::Shared {
-            let entry = JsonTraceEvent::new("e", track).at(time_ns);
-            return self.entry(&JsonTraceEvent {
-                id: Some(track.id),
-                cat: Some("span"),
-                name: Some(""),
-                ..entry
-            });
-        }
-        self.entry(&JsonTraceEvent::new("E", track).at(time_ns))
+        let name = self.open(track).pop();
+        let name = Some(name.as_deref().unwrap_or_default());
+        let entry = match track.kind {
+            TrackKind::Shared => {
+                let entry = JsonTraceEvent::new("e", track);
+                JsonTraceEvent { id: Some(track.id), cat: Some("span"), name, ..entry }
+            }
+            _ => JsonTraceEvent { name, ..JsonTraceEvent::new("E", track) },
+        };
+        put_entry(&mut self.output, &mut self.has_begun, &entry.at(time_ns))
     }
 
     fn instant(&mut self, track: &TimelineTrack, mark: &Mark<'_>) -> io::Result<()> {

@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 
 use super::order::places;
 use super::parts::LineParts;
+use crate::frames::composed::ComposedBytes;
 use crate::frames::profiler;
 use crate::lines::folded::guard_ends;
 use crate::sums::stacks::StackCounts;
@@ -291,6 +292,7 @@ impl LineNames {
     fn of(frames: &[Option<FrameId>], tables: &Tables) -> io::Result<Self> {
         let mut names = Self::default();
         let (mut text, mut first) = (Vec::new(), Vec::new());
+        let mut text_bytes = ComposedBytes::default();
         let callers = callers(tables);
         for (frame, kept) in tables.frame_ids().zip(frames) {
             let string = if *kept == Some(frame) {
@@ -302,6 +304,7 @@ impl LineNames {
                 names.replaced += if is_broken { make_line(&mut text, 0) } else { make_lines(&mut text, 0) };
                 names.replaced += guard_ends(&mut text);
                 text.push(SEPARATOR);
+                text_bytes.add_text(&text, tables)?;
                 Some(names.texts.intern_string(String::from_utf8_lossy(&text).as_bytes())?)
             } else {
                 None

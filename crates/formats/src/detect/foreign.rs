@@ -82,13 +82,13 @@ static TABLE: &[Foreign] = &[
     ),
     row(
         "an ELF core file",
-        "this is the memory of a process, not a profile; borehole stack reads core files of PHP",
+        "this is the memory of a process, not a profile; that of PHP has stacks and a heap to read",
         Sign::Looks(is_core),
     ),
     row("an ELF file", "pass a profile; this is a program or a library", Sign::Magic(&[b"\x7fELF"])),
     row(
         "an SQLite database",
-        "pass a profile; this database has neither a profile nor a heap that borehole heap reads",
+        "pass a profile; this database has neither a profile nor a heap",
         Sign::Magic(&[b"SQLite format 3\0"]),
     ),
     archive("a zip archive", Sign::Magic(&[b"PK\x03\x04", b"PK\x05\x06"])),
@@ -110,14 +110,9 @@ static TABLE: &[Foreign] = &[
         "an Instruments export",
         "convert it with inferno-collapse-xctrace FILE > FILE.folded (export with xcrun xctrace export --xpath)",
         Sign::Looks(|bytes| {
-            trim_start(bytes).starts_with(b"<?xml") && contains(bytes, b"<trace-query-result")
+            let has_root = || contains(bytes, b"<trace-query-result") || contains(bytes, b"<trace-toc");
+            trim_start(bytes).starts_with(b"<?xml") && has_root()
         }),
-    ),
-    // Source: rbspy 0.55.0, `src/storage/mod.rs`.
-    row(
-        "a raw recording of rbspy",
-        "convert it with rbspy report --input FILE --format speedscope --output FILE.speedscope.json",
-        Sign::Looks(|bytes| bytes.starts_with(b"rbspy0") && bytes.get(7) == Some(&b'\n')),
     ),
     // Source: stackprof 0.2.21, a hash of Ruby's Marshal 4.8 whose first key is the symbol `version`.
     row(
@@ -125,17 +120,14 @@ static TABLE: &[Foreign] = &[
         "convert it with stackprof --json FILE > FILE.stackprof.json",
         Sign::Looks(|bytes| bytes.starts_with(b"\x04\x08{") && bytes.get(4..13) == Some(b":\x0cversion")),
     ),
-    // Source: pyinstrument 5.1.3, `session.py`, `Session.to_json`.
+    // Source: samply 0.13.1, `samply/src/shared/symbol_precog.rs`.
     row(
-        "a session of pyinstrument",
-        "convert it with pyinstrument --load FILE -r speedscope -o FILE.speedscope.json",
-        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"start_call_stack\"", b"\"sample_count\""])),
-    ),
-    // Source: scalene 2.4.0, `scalene_json.py`.
-    row(
-        "a profile of scalene",
-        "open it with scalene view FILE; it has sums per line and no stacks",
-        Sign::Looks(|bytes| is_json_with(bytes, &[b"\"alloc_samples\"", b"\"elapsed_time_sec\""])),
+        "the symbols of a profile of samply",
+        "pass the profile that it lies beside, which uses it",
+        Sign::Looks(|bytes| {
+            trim_start(bytes).starts_with(b"{\"string_table\":[")
+                || is_json_with(bytes, &[b"\"known_addresses\"", b"\"symbol_table\""])
+        }),
     ),
     row(
         "a Python pickle",
@@ -163,6 +155,24 @@ static TABLE: &[Foreign] = &[
 #[must_use]
 pub fn foreign(prefix: &[u8]) -> Option<&'static Foreign> {
     TABLE.iter().find(|foreign| foreign.sign.is_of(prefix))
+}
+
+/// A file type that its content does not show.
+static BROTLI: Foreign = row("a brotli file", UNPACK_ADVICE, Sign::Magic(&[]));
+
+/// The type of an input of unknown content that is not read, by its name.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::detect::foreign_by_name;
+///
+/// assert_eq!(foreign_by_name("profile.json.br").map(|foreign| foreign.name), Some("a brotli file"));
+/// assert!(foreign_by_name("profile.json").is_none());
+/// ```
+#[must_use]
+pub fn foreign_by_name(name: &str) -> Option<&'static Foreign> {
+    name.to_ascii_lowercase().ends_with(".br").then_some(&BROTLI)
 }
 
 /// Detects the first line of the text formats that are not read.
@@ -233,19 +243,12 @@ mod tests {
             (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive"),
             (b"Rar!\x1a\x07\x01\0", "a rar archive"),
             (b"\x04\x08{\x10:\x0cversionf\x081.2:\x09mode", "a stackprof dump"),
-            (b"rbspy02\n{\"sample_rate\":100}\n", "a raw recording of rbspy"),
-            (
-                b"{\"start_time\": 1.5, \"duration\": 0.6, \"sample_count\": 493, \"start_call_stack\": []}",
-                "a session of pyinstrument",
-            ),
-            (
-                b"{\"program\": \"a.py\", \"alloc_samples\": 0, \"elapsed_time_sec\": 1.2}",
-                "a profile of scalene",
-            ),
+            (b"{\"string_table\":[\"main\",\"/a.rs\"],\"data\":[]}", "the symbols of a profile of samply"),
             (b"%PDF-1.7\n", "a PDF"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
             (b"\n<!DOCTYPE html>\n<html><svg></svg>", "an HTML page"),
             (b"<?xml version=\"1.0\"?>\n<trace-query-result>\n", "an Instruments export"),
+            (b"<?xml version=\"1.0\"?>\n<trace-toc>\n", "an Instruments export"),
             (b"{\"head\":{\"functionName\":\"(root)\",\"callUID\":3}}", "a V8 .cpuprofile of before 2017"),
         ];
         for (head, expected) in cases {

@@ -97,3 +97,100 @@ fn ends_in_line_number(word: &[u8]) -> bool {
     let is_time = !file.is_empty() && file.iter().all(|byte| byte.is_ascii_digit() || *byte == b':');
     !is_time && is_number(number.strip_prefix(b"-").unwrap_or(number))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of `words` pass.
+    fn passing<'w>(words: &[&'w str], test: impl Fn(&[u8]) -> bool) -> Vec<&'w str> {
+        words.iter().copied().filter(|word| test(word.as_bytes())).collect()
+    }
+
+    #[test]
+    fn numbers_are_digits_with_a_fraction_at_most() {
+        let words = ["1", "12.5", "1.", ".5", "1a2", "a", "-1", ""];
+        assert_eq!(passing(&words, is_number), ["1", "12.5"]);
+    }
+
+    #[test]
+    fn line_numbers_follow_a_colon_and_are_no_time_of_day() {
+        let words = [
+            "f:3",
+            "f:-1",
+            "f:--1",
+            ":3",
+            "f:3:ZEND_CALL",
+            "f",
+            "f:",
+            "f:x",
+            "12:30",
+            "12:30:59",
+            "1a:30",
+            "f:1:2",
+        ];
+        let lines = ["f:3", "f:-1", ":3", "f:3:ZEND_CALL", "1a:30", "f:1:2"];
+        assert_eq!(passing(&words, ends_in_line_number), lines);
+    }
+
+    #[test]
+    fn stacks_have_joined_frames_or_a_place() {
+        let texts = [
+            "a;b",
+            "a; b",
+            ";b",
+            "a;",
+            "a;b ",
+            "; a;b",
+            "f /a.php:3",
+            "f <internal>:-1",
+            "f [x]:0",
+            "f a.php:3",
+            "/a.php:3",
+        ];
+        assert_eq!(
+            passing(&texts, is_stack),
+            ["a;b", "a;b ", "; a;b", "f /a.php:3", "f <internal>:-1", "f [x]:0"]
+        );
+    }
+
+    #[test]
+    fn frames_have_a_depth_or_a_place() {
+        let is_frame = |line: &[u8]| is_frame(line, split_last_word(line).1);
+        let lines = [
+            "0 f a.php:3",
+            " 12 f a.php:3",
+            "x f a.php:3",
+            "0x f a.php:3",
+            "0 f /a.php",
+            "0 /a.php",
+            "0 f a.php",
+            "f /a.php:3",
+            "f /a.php",
+        ];
+        assert_eq!(passing(&lines, is_frame), ["0 f a.php:3", " 12 f a.php:3", "0 f /a.php", "f /a.php:3"]);
+    }
+
+    #[test]
+    fn lines_are_counted_by_what_they_could_be() {
+        let kinds = |text: &str| {
+            let LineKinds { said, frames, counted, stacks } = LineKinds::of(text.as_bytes());
+            [said, frames, counted, stacks]
+        };
+        assert_eq!(kinds(""), [0; 4]);
+        assert_eq!(kinds("# a;b 3\n\n \n"), [0; 4]);
+        assert_eq!(kinds("word"), [1, 0, 0, 0]);
+        assert_eq!(kinds("3"), [1, 0, 0, 0], "no stack before the number");
+        assert_eq!(kinds("words 3\r\na;b 4\n 5"), [3, 0, 3, 2], "the empty stack is a space");
+        assert_eq!(kinds("  5"), [1, 0, 1, 0]);
+        assert_eq!(kinds("0 f /a.php:3\na;b 4\nwords"), [3, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_bounded_number_of_lines_is_looked_at() {
+        for count in [MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 3 * MAX_LINES] {
+            let text = "# not one of them\n\na;b 1\n".repeat(count);
+            assert_eq!(LineKinds::of(text.as_bytes()).stacks, count.min(MAX_LINES));
+        }
+    }
+}

@@ -9,7 +9,7 @@ pub(crate) mod prefix;
 pub use crate::Format;
 use crate::registry::{Codec, Detect, Exporting, Facts, Import};
 
-pub use foreign::{Foreign, foreign};
+pub use foreign::{Foreign, foreign, foreign_by_name};
 
 /// The number of bytes from the start of an input, after decompression, that [`detect`] can use.
 pub const DETECT_BYTES: usize = 64 << 10;
@@ -42,7 +42,26 @@ pub fn detect(prefix: &[u8]) -> Option<Format> {
     find(&signed).or_else(|| find(&alike)).copied()
 }
 
+impl Detect {
+    /// Whether `prefix`, the beginning of an input, looks like the format.
+    fn is_it(self, prefix: &[u8]) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Content(is_it) | Self::Lines(is_it) => is_it(&prefix[..prefix.len().min(DETECT_BYTES)]),
+        }
+    }
+}
+
 impl Format {
+    /// Whether an input that begins with `prefix` is of this format, and of none before it in [`Format::ALL`].
+    #[must_use]
+    pub fn is_detected(self, prefix: &[u8]) -> bool {
+        match self {
+            Self::Own(own) => own.facts.detect.is_it(prefix),
+            _ => detect(prefix) == Some(self),
+        }
+    }
+
     /// Its short name.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -37,3 +37,48 @@ pub(crate) fn member_starts_with(json: &[u8], key: &[u8], value: &[u8]) -> bool 
         rest.strip_prefix(b":").is_some_and(|rest| trim_start(rest).starts_with(value))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_left_out_only_if_it_may_be_cut() {
+        let text = |bytes: usize| {
+            let mut text = b"a\n".to_vec();
+            text.resize(bytes, b'b');
+            text
+        };
+        for (bytes, count) in [(DETECT_BYTES - 1, 2), (DETECT_BYTES, 1), (DETECT_BYTES + 1, 2)] {
+            assert_eq!(lines(&text(bytes)).count(), count, "{bytes}");
+        }
+        let endless = vec![b'b'; DETECT_BYTES];
+        assert_eq!(lines(&endless).count(), 1);
+    }
+
+    #[test]
+    fn a_zero_among_the_first_bytes_is_no_text() {
+        let with_zero = |at: usize| {
+            let mut text = [b'a'; 20];
+            text[at] = 0;
+            is_text(&text)
+        };
+        assert_eq!([0, 7, 8, 9].map(with_zero), [false, false, true, true]);
+        assert!(is_text(b"") && is_text(b"a"));
+    }
+
+    #[test]
+    fn members_are_found_with_the_beginning_of_their_value() {
+        let found = |json: &str| member_starts_with(json.as_bytes(), b"\"key\"", b"[");
+        assert!(found("{\"key\":[1]}") && found("{ \"key\" :\n [1]}"));
+        assert!(found("{\"a\":\"key\",\"key\":[]}"), "a value of that name before it");
+        assert!(
+            !found("{\"key\":{}}")
+                && !found("[\"key\",[1]]")
+                && !found("{\"keys\":[1]}")
+                && !found("{\"key\"")
+        );
+        assert_eq!(trim_start(b"\xef\xbb\xbf \n{}"), b"{}");
+        assert_eq!(trim_start(b" \xef\xbb\xbf{}"), b"\xef\xbb\xbf{}");
+    }
+}

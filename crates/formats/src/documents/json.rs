@@ -43,7 +43,7 @@ impl JsonMemory {
             self.add(text.len());
         }
         if self.value_bytes > 0 {
-            self.add(text.iter().filter(|&&byte| byte == b',').count() * self.value_bytes);
+            self.add(memchr::memchr_iter(b',', text).count() * self.value_bytes);
         }
     }
 
@@ -63,36 +63,59 @@ impl JsonMemory {
     }
 }
 
-/// An input that fails when the document takes more memory than allowed.
+/// An input that fails when the document takes more memory than allowed. The parser asks for single bytes, so they come from a copy
+/// of the next ones, and what is counted is counted by the chunk.
 struct Limited<'m, R> {
     input: R,
     memory: &'m JsonMemory,
-    /// The number of bytes until the next check.
-    unchecked: usize,
-    /// The number of ended lines.
+    /// The next bytes of the input, which are not consumed there before they are all read.
+    chunk: [u8; CHUNK_BYTES],
+    length: usize,
+    /// The number of bytes of the chunk that were read.
+    at: usize,
+    /// The number of lines that ended before the chunk.
     lines: u64,
 }
 
 /// The number of bytes between checks: some thousand values.
-const CHECKED_BYTES: usize = 4 << 10;
+const CHUNK_BYTES: usize = 4 << 10;
 
 impl<'m, R: BufRead> Limited<'m, R> {
     const fn new(input: R, memory: &'m JsonMemory) -> Self {
-        Self { input, memory, unchecked: 0, lines: 0 }
+        Self { input, memory, chunk: [0; CHUNK_BYTES], length: 0, at: 0, lines: 0 }
+    }
+
+    /// Counts and consumes what was read of the chunk.
+    fn retire(&mut self) {
+        let read = &self.chunk[..self.at];
+        self.lines += memchr::memchr_iter(b'\n', read).count() as u64;
+        self.memory.count(read);
+        self.input.consume(self.at);
+        (self.at, self.length) = (0, 0);
+    }
+
+    #[cold]
+    fn next_chunk(&mut self) -> io::Result<()> {
+        self.retire();
+        self.memory.check()?;
+        let next = self.input.fill_buf()?;
+        self.length = next.len().min(CHUNK_BYTES);
+        self.chunk[..self.length].copy_from_slice(&next[..self.length]);
+        Ok(())
     }
 }
 
 impl<R: BufRead> Read for Limited<'_, R> {
+    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.unchecked == 0 {
-            self.memory.check()?;
-            self.unchecked = CHECKED_BYTES;
+        let Some(byte) = buffer.first_mut() else { return Ok(0) };
+        if self.at == self.length {
+            self.next_chunk()?;
         }
-        let read = self.input.read(buffer)?;
-        self.lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
-        self.memory.count(&buffer[..read]);
-        self.unchecked = self.unchecked.saturating_sub(read);
-        Ok(read)
+        let Some(&next) = self.chunk[..self.length].get(self.at) else { return Ok(0) };
+        *byte = next;
+        self.at += 1;
+        Ok(1)
     }
 }
 
@@ -126,6 +149,7 @@ pub(crate) fn parse_next<'de, S: DeserializeSeed<'de>>(
 ) -> Result<S::Value, Error> {
     let mut limited = Limited::new(input, memory);
     let read = seed.deserialize(&mut serde_json::Deserializer::from_reader(&mut limited));
+    limited.retire();
     let before = *lines;
     *lines += limited.lines;
     read.map_err(|error| json_error(format, error, before, memory.over.get()))

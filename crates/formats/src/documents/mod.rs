@@ -4,6 +4,8 @@ pub(crate) mod chains;
 #[cfg(feature = "json")]
 pub(crate) mod json;
 #[cfg(feature = "json")]
+pub(crate) mod json_copy;
+#[cfg(feature = "json")]
 pub(crate) mod json_stream;
 pub(crate) mod numbered;
 pub(crate) mod protobuf;

@@ -37,10 +37,10 @@ impl DocumentDamage {
         if !self.lenient || error.is_limit() || error.is_io() {
             return Err(error);
         }
-        let warning = match error.position() {
-            Position::Line(line) => Warning::new(format!("{} (line {line})", error.message())),
-            _ => Warning::new(error.message().to_owned()).at(error.offset()),
-        };
+        let mut warning = Warning::of(&error);
+        if let Position::Line(line) = error.position() {
+            warning.message = format!("{} (line {line})", error.message());
+        }
         self.recovery.warn(warning.losing(lost_bytes));
         Ok(())
     }

@@ -40,6 +40,7 @@ impl Default for ExportOptions {
 
 /// The direction of growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Direction {
     /// Upwards, with the root at the bottom.
     #[default]

@@ -1,5 +1,6 @@
 //! Frames as text formats name them.
 
+pub(crate) mod composed;
 pub(crate) mod function_name;
 pub(crate) mod location;
 pub(crate) mod memo;

@@ -131,24 +131,22 @@ impl<W: Write> Exporter<W> {
     #[inline]
     fn count_losses(&mut self, sample: &Sample<'_>, is_empty: bool) {
         self.period_ns.sample(sample.count);
-        let weighed = usize::from(self.weights != WeightType::Counts);
-        let values = sample.values.get(weighed..).unwrap_or_default();
+        let is_weighed = matches!(self.weight, Measure::Value(_)) && sample.values.len() == 1;
+        let values = if is_weighed { &[] } else { sample.values };
         self.losses.extras(&Sample { status: None, values, ..*sample });
         self.empty = self.empty.saturating_add(if is_empty { sample.count } else { 0 });
     }
 }
 
-/// The weights of samples: their count, or, if it is their only measure and a time or bytes, their value.
+/// The weights of samples: their count, or, if records have values only, the value shown by default, if the viewer has its unit.
 fn weights(segment: &Segment) -> (Measure, WeightType) {
     let measure = segment.default_measure();
     let value_type = segment.value_type(measure);
     match measure {
-        Measure::Value(_) if segment.is_uncounted && value_type.nanoseconds_per_unit() == Some(1) => {
-            (measure, WeightType::Times)
-        }
-        Measure::Value(_) if segment.is_uncounted && value_type.unit == "bytes" => {
-            (measure, WeightType::Bytes)
-        }
+        Measure::Value(_) if !segment.is_uncounted => (Measure::Count, WeightType::Counts),
+        Measure::Value(_) if value_type.nanoseconds_per_unit() == Some(1) => (measure, WeightType::Times),
+        Measure::Value(_) if value_type.unit == "bytes" => (measure, WeightType::Bytes),
+        Measure::Value(_) if value_type.unit == "count" => (measure, WeightType::Counts),
         _ => (Measure::Count, WeightType::Counts),
     }
 }

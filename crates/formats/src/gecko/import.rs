@@ -1,6 +1,6 @@
 //! Imports a processed profile into the model.
 
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::marker::PhantomData;
 
 use borehole_model::{
@@ -10,16 +10,19 @@ use borehole_model::{
 use hashbrown::HashMap;
 
 use super::NAME;
-use super::read::{INDEX_BYTES, ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
+use super::markers::{MarkerCounts, ThreadMarkers};
+use super::read::{INDEX_BYTES, Lib, ProcessedProfile, SamplesTable, ThreadTables, nanoseconds};
+use super::symbols_file::{FunctionAt, SymbolsFile};
 use super::texts::SharedTexts;
 use crate::documents::json::{self, JsonMemory};
 use crate::documents::whole::DocumentDamage;
+use crate::registry::Companion;
 use crate::{Error, ErrorKind, Position, ReadError, ReadOptions};
 
 /// Reads a processed profile of Firefox Profiler, of any version from 1 to 75, or an unprocessed one of Firefox with all its
 /// processes; each thread becomes a segment.
 ///
-/// Weights are counts, or values if they are times or bytes. Markers and counters are not read.
+/// Weights are counts, or values if they are times or bytes. Markers and counters are events.
 ///
 /// # Errors
 /// If the input is not such a profile or exceeds the limit, or the sink fails. Positions are lines.
@@ -29,20 +32,89 @@ pub fn import(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
+    import_with_symbols(input, None, options, tables, sink)
+}
+
+/// Like [`import`], with the file of symbols that samply writes beside a profile: addresses without names have its functions, files
+/// and lines.
+///
+/// # Errors
+/// Those of [`import`], and if the file of symbols is none and damage is not skipped.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_formats::registry::Companion;
+/// use borehole_formats::{ReadOptions, gecko};
+/// use borehole_model::{Count, Tables};
+///
+/// let profile = br#"{"meta":{"preprocessedProfileVersion":56},
+///     "libs":[{"debugName":"work","breakpadId":"DFB8E43AF2423D73A453AEB6A777EF750"}],
+///     "threads":[{"tid":1,"stringArray":["0x46"],"samples":{"stack":[0]},"stackTable":{"frame":[0],"prefix":[null]},
+///     "frameTable":{"func":[0],"address":[70]},"funcTable":{"name":[0],"resource":[0]},"resourceTable":{"lib":[0]}}]}"#;
+/// let mut symbols = &br#"{"string_table":["main"],"data":[{"debug_name":"work","debug_id":"dfb8e43a-f242-3d73-a453-aeb6a777ef75",
+///     "symbol_table":[{"rva":64,"symbol":0}],"known_addresses":[[70,0]]}]}"#[..];
+/// let companion = Companion { name: "work.syms.json", input: &mut symbols };
+/// let (mut tables, mut count) = (Tables::default(), Count::default());
+/// gecko::import_with_symbols(&profile[..], Some(companion), &ReadOptions::default(), &mut tables, &mut count)?;
+/// assert!(tables.frame_ids().any(|frame| tables.string(tables.frame(frame).function) == b"main"));
+/// # Ok::<(), borehole_formats::ReadError>(())
+/// ```
+pub fn import_with_symbols(
+    input: impl BufRead,
+    symbols: Option<Companion<'_>>,
+    options: &ReadOptions,
+    tables: &mut Tables,
+    sink: &mut dyn ProfileSink,
+) -> Result<Recovery, ReadError> {
     let mut damage = DocumentDamage::new(options);
     match read_document(input, options) {
         Ok(document) => {
-            let (damage, processes) = (&mut damage, HashMap::new());
-            ProfileReading { document: &document, tables, sink, damage, processes }.run()?;
+            let symbols = match symbols {
+                Some(companion) => read_symbols(companion, options, &mut damage)?,
+                None => SymbolsFile::default(),
+            };
+            let reading = ProfileReading {
+                document: &document,
+                symbols: &symbols,
+                tables,
+                sink,
+                damage: &mut damage,
+                processes: HashMap::new(),
+                named: 0,
+                marker_counts: MarkerCounts::default(),
+            };
+            reading.run()?;
         }
         Err(error) => damage.meet(error, 0)?,
     }
     damage.finish(sink)
 }
 
+/// The symbols of a file beside the profile; none if it is damaged and damage is skipped.
+fn read_symbols(
+    companion: Companion<'_>,
+    options: &ReadOptions,
+    damage: &mut DocumentDamage,
+) -> Result<SymbolsFile, Error> {
+    let Companion { name, input } = companion;
+    match SymbolsFile::read(BufReader::new(input), options.limits) {
+        Ok(mut symbols) => {
+            name.clone_into(&mut symbols.name);
+            Ok(symbols)
+        }
+        Err(error) if error.is_limit() => Err(error),
+        Err(error) => {
+            let message = format!("{name} has no symbols that can be read: {}", error.message());
+            damage.meet(Error::new(error.kind(), NAME, Position::Whole, message), 0)?;
+            Ok(SymbolsFile::default())
+        }
+    }
+}
+
 fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<ProcessedProfile, Error> {
     let seed = PhantomData::<ProcessedProfile>;
-    let memory = JsonMemory::of_values(options.limits, INDEX_BYTES);
+    let memory = JsonMemory::of_texts(options.limits, INDEX_BYTES);
     let document = json::parse(NAME, input, &memory, seed)?;
     if document.meta.preprocessed_profile_version.or(document.meta.version).is_none() {
         let message = "expected a profile of Firefox, found one without a version";
@@ -53,11 +125,16 @@ fn read_document(input: impl BufRead, options: &ReadOptions) -> Result<Processed
 
 pub(super) struct ProfileReading<'d> {
     pub(super) document: &'d ProcessedProfile,
+    /// The symbols beside the profile.
+    symbols: &'d SymbolsFile,
     pub(super) tables: &'d mut Tables,
     pub(super) sink: &'d mut dyn ProfileSink,
     pub(super) damage: &'d mut DocumentDamage,
     /// The processes whose names are not numbers, by the first of their threads.
-    processes: HashMap<String, u64>,
+    pub(super) processes: HashMap<String, u64>,
+    /// The number of addresses with names of the file of symbols.
+    named: u64,
+    pub(super) marker_counts: MarkerCounts,
 }
 
 /// The texts of the frames of a table.
@@ -67,6 +144,15 @@ struct FrameTexts {
     names: SharedTexts,
     /// By the place among the libraries.
     modules: SharedTexts,
+}
+
+/// The frames of a table.
+#[derive(Default)]
+struct ResolvedFrames {
+    /// By row; `None` if it cannot be resolved.
+    outer: Vec<Option<FrameId>>,
+    /// By row: the frames that are inlined into it, each a callee of the one before.
+    inlined: HashMap<usize, Vec<FrameId>>,
 }
 
 /// The stacks of the document; `None` if one cannot be resolved.
@@ -107,34 +193,42 @@ impl WeightKind {
 impl ProfileReading<'_> {
     fn run(mut self) -> Result<(), ReadError> {
         let document = self.document;
-        if document.meta.preprocessed_profile_version.is_none() {
-            return self.processes(document);
+        match document.meta.preprocessed_profile_version {
+            Some(_) => {
+                self.threads(document)?;
+                self.counters(document, 0)?;
+            }
+            None => self.processes(document)?,
         }
+        if self.named > 0 {
+            let (named, name) = (self.named, &self.symbols.name);
+            self.damage.recovery.note(Warning::new(format!("{named} addresses have the names in {name}")));
+        }
+        self.marker_counts.notes().for_each(|note| self.damage.recovery.note(note));
+        Ok(())
+    }
+
+    fn threads(&mut self, document: &ProcessedProfile) -> Result<(), ReadError> {
         let shared_strings = document.shared.string_array.as_deref().unwrap_or_default();
         let shared = match &document.shared.stack_table {
             Some(_) => Some(self.stacks(&document.shared, shared_strings)?),
             None => None,
         };
-        let mut markers = 0_u64;
         for (index, thread) in (0..).zip(&document.threads) {
-            markers = markers.saturating_add(thread.markers.length);
-            let Some(samples) = &thread.samples else { continue };
+            let none = SamplesTable::default();
+            let no_samples = Some(&none).filter(|_| thread.markers.len() > 0);
+            let Some(samples) = thread.samples.as_ref().or(no_samples) else { continue };
+            let strings = thread.string_array.as_deref().unwrap_or(shared_strings);
             let own = match &shared {
                 Some(_) => None,
-                None => {
-                    let strings = thread.string_array.as_deref().unwrap_or(shared_strings);
-                    Some(self.stacks(thread, strings)?)
-                }
+                None => Some(self.stacks(thread, strings)?),
             };
             if let Some(stacks) = own.as_ref().or(shared.as_ref()) {
-                self.thread(index, thread, samples, stacks)?;
+                self.thread(index, (thread, strings), samples, stacks)?;
             }
             if self.damage.recovery.stopped {
                 break;
             }
-        }
-        if markers > 0 {
-            self.damage.recovery.note(Warning::new(format!("{markers} markers are not read")));
         }
         Ok(())
     }
@@ -160,55 +254,79 @@ impl ProfileReading<'_> {
     fn stacks(&mut self, tables: &ThreadTables, strings: &[String]) -> Result<ResolvedStacks, ReadError> {
         let Some(stack_table) = &tables.stack_table else { return Ok(Vec::new()) };
         let frames = self.frames(tables, strings)?;
+        let before = self.tables.stack_count();
         let mut stacks: ResolvedStacks = Vec::new();
         for (row, &frame) in stack_table.frame.iter().enumerate() {
-            let frame = usize::try_from(frame).ok().and_then(|frame| frames.get(frame).copied().flatten());
+            let frame_row = usize::try_from(frame).ok();
+            let frame = frame_row.and_then(|frame| frames.outer.get(frame).copied().flatten());
             let caller = match stack_table.caller(row) {
                 Ok(None) => Some(None),
                 Ok(Some(caller)) => stacks[caller].map(Some),
                 Err(_) => None,
             };
-            stacks.push(self.stack(row, caller.zip(frame))?);
+            let mut stack = self.stack(row, caller.zip(frame))?;
+            if let Some(inlined) =
+                frame_row.and_then(|frame| frames.inlined.get(&frame)).filter(|_| stack.is_some())
+            {
+                for &frame in inlined {
+                    stack = Some(self.tables.intern_stack(stack, frame)?);
+                }
+                self.check_stacks(before)?;
+            }
+            stacks.push(stack);
         }
         Ok(stacks)
     }
 
-    fn frames(
-        &mut self,
-        tables: &ThreadTables,
-        strings: &[String],
-    ) -> Result<Vec<Option<FrameId>>, ReadError> {
-        let (mut frames, mut texts) = (Vec::new(), FrameTexts::default());
+    /// Checks the memory of stacks that are longer than the document says.
+    fn check_stacks(&self, before: usize) -> Result<(), Error> {
+        let made = self.tables.bytes_of_stacks_since(before);
+        self.damage.limits.check(made).map_err(|over| Error::memory(NAME, Position::Whole, over))
+    }
+
+    fn frames(&mut self, tables: &ThreadTables, strings: &[String]) -> Result<ResolvedFrames, ReadError> {
+        let (mut frames, mut texts) = (ResolvedFrames::default(), FrameTexts::default());
         for (row, &function) in tables.frame_table.func.iter().enumerate() {
             let function = usize::try_from(function).ok();
             let name = function.and_then(|function| tables.func_table.name.get(function).copied());
             let name = name.and_then(|name| usize::try_from(name).ok()).filter(|&name| name < strings.len());
             let frame = match function.zip(name) {
                 Some((function, name)) => {
-                    Some(self.frame((tables, strings), (row, function, name), &mut texts)?)
+                    let (outer, inlined) =
+                        self.frame((tables, strings), (row, function, name), &mut texts)?;
+                    if !inlined.is_empty() {
+                        frames.inlined.insert(row, inlined);
+                    }
+                    Some(outer)
                 }
                 None => {
                     self.meet(format!("invalid frame {row}: missing function or name"))?;
                     None
                 }
             };
-            frames.push(frame);
+            frames.outer.push(frame);
         }
         Ok(frames)
     }
 
-    /// The frame in a row, of a function whose name is a string.
+    /// The frame in a row, of a function whose name is a string, and those that are inlined into it.
     fn frame(
         &mut self,
         (tables, strings): (&ThreadTables, &[String]),
         (row, function, name): (usize, usize, usize),
         texts: &mut FrameTexts,
-    ) -> Result<FrameId, ReadError> {
+    ) -> Result<(FrameId, Vec<FrameId>), ReadError> {
         let (frame_table, resources) = (&tables.frame_table, &tables.resource_table);
         let file = tables.func_table.file(function, &self.document.shared.sources);
         let resource = tables.func_table.resource(function);
         let lib = frame_table.lib(row).or_else(|| resource.and_then(|resource| resources.lib(resource)));
         let lib = lib.and_then(|index| Some((index, self.document.libs.get(index)?)));
+        let nameless = frame_table.address(row).zip(lib).filter(|_| strings[name].starts_with("0x"));
+        if let Some((address, (_, lib))) = nameless
+            && let Some(frames) = self.named_frames(lib, address)?
+        {
+            return Ok(frames);
+        }
         let native = match frame_table.address(row).zip(lib) {
             Some((address, (index, lib))) => {
                 let symbol = frame_table.native_symbol(row);
@@ -231,7 +349,29 @@ impl ProfileReading<'_> {
             native,
             ..Frame::named(text(name)?)
         };
-        Ok(self.tables.intern_frame(&frame)?)
+        Ok((self.tables.intern_frame(&frame)?, Vec::new()))
+    }
+
+    /// The frames at an address that has a name in the file of symbols.
+    fn named_frames(
+        &mut self,
+        lib: &Lib,
+        address: i64,
+    ) -> Result<Option<(FrameId, Vec<FrameId>)>, ReadError> {
+        let symbols = self.symbols;
+        let Some(found) = symbols.find(lib, address) else { return Ok(None) };
+        let module = self.text(lib.module())?;
+        let mut frames = Vec::new();
+        for FunctionAt { name, file, line } in found.functions {
+            let native =
+                Some(NativeFrame { module, offset: Some(found.offset).filter(|_| frames.is_empty()) });
+            let file = file.map(|file| self.text(file)).transpose()?;
+            let frame = Frame { file, line, native, ..Frame::named(self.text(name)?) };
+            frames.push(self.tables.intern_frame(&frame)?);
+        }
+        self.named += 1;
+        let outer = frames.remove(0);
+        Ok(Some((outer, frames)))
     }
 
     pub(super) fn text(&mut self, text: &str) -> Result<StringId, ReadError> {
@@ -241,7 +381,7 @@ impl ProfileReading<'_> {
     fn thread(
         &mut self,
         index: u64,
-        thread: &ThreadTables,
+        (thread, strings): (&ThreadTables, &[String]),
         samples: &SamplesTable,
         stacks: &[Option<StackId>],
     ) -> Result<(), ReadError> {
@@ -275,10 +415,12 @@ impl ProfileReading<'_> {
             let values = if weights == WeightKind::Counts { &[][..] } else { &[value] };
             self.give(&segment, &Sample { stack, count, time_ns, values, ..who })?;
             if self.damage.recovery.stopped {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        let (table, meta) = (&thread.markers, &self.document.meta);
+        let markers = ThreadMarkers { table, strings, stacks, meta, thread: who.thread, later_ns: 0 };
+        self.markers(markers, &segment)
     }
 
     pub(super) fn give(&mut self, segment: &Segment, sample: &Sample<'_>) -> Result<(), ReadError> {

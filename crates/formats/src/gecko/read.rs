@@ -8,7 +8,9 @@
 
 use serde::Deserialize;
 
-use super::rows::{CellRows, RowCount, RowTable, Schema};
+use super::counters::ProcessCounter;
+use super::marker_table::MarkerTable;
+use super::rows::{CellRows, RowTable, Schema};
 
 /// An integer of a column, or none.
 type Index = Option<i64>;
@@ -24,6 +26,7 @@ pub(super) struct ProcessedProfile {
     pub(super) libs: Vec<Lib>,
     pub(super) threads: Vec<ThreadTables>,
     pub(super) shared: ThreadTables,
+    pub(super) counters: Vec<ProcessCounter>,
     /// The other processes of an unprocessed profile.
     pub(super) processes: Vec<Self>,
 }
@@ -40,6 +43,42 @@ pub(super) struct Meta {
     /// The origin of all times, in milliseconds since 1970.
     pub(super) start_time: Option<f64>,
     pub(super) product: Option<String>,
+    pub(super) categories: Vec<CategoryName>,
+    pub(super) marker_schema: Vec<MarkerSchema>,
+}
+
+/// A category of markers and frames.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CategoryName {
+    pub(super) name: Option<String>,
+}
+
+/// The fields of markers of a type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MarkerSchema {
+    pub(super) name: Option<String>,
+    /// In older versions `data`.
+    #[serde(alias = "data")]
+    pub(super) fields: Vec<MarkerField>,
+}
+
+/// A field of the data of markers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct MarkerField {
+    key: Option<String>,
+    format: serde_json::Value,
+}
+
+impl MarkerField {
+    /// The key, if the field is the place of a string.
+    pub(super) fn key_of_string(&self) -> Option<&str> {
+        let format = self.format.as_str()?;
+        let is_place = matches!(format, "unique-string" | "flow-id" | "terminating-flow-id");
+        self.key.as_deref().filter(|_| is_place)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -47,6 +86,9 @@ pub(super) struct Meta {
 pub(super) struct Lib {
     pub(super) name: Option<String>,
     pub(super) path: Option<String>,
+    pub(super) debug_name: Option<String>,
+    /// The identity of its build.
+    pub(super) breakpad_id: Option<String>,
     /// Where it is mapped, in unprocessed profiles.
     pub(super) start: u64,
     pub(super) end: u64,
@@ -87,7 +129,7 @@ pub(super) struct ThreadTables {
     pub(super) native_symbols: NativeSymbols,
     /// Only in shared data.
     pub(super) sources: Sources,
-    pub(super) markers: Markers,
+    pub(super) markers: MarkerTable,
 }
 
 /// The exporter's additions to a thread.
@@ -95,22 +137,6 @@ pub(super) struct ThreadTables {
 #[serde(default)]
 pub(super) struct ThreadExtras {
     pub(super) interpreter: Option<u64>,
-}
-
-/// Markers, of which only the number is used.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Markers {
-    pub(super) length: u64,
-    /// In unprocessed profiles.
-    data: RowCount,
-}
-
-impl Markers {
-    /// The number of markers of an unprocessed profile.
-    pub(super) const fn rows(&self) -> u64 {
-        self.data.0
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]

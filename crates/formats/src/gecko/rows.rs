@@ -24,6 +24,18 @@ pub(super) struct CellRows {
     ends: Vec<usize>,
 }
 
+impl CellRows {
+    /// Appends a cell to the last row.
+    pub(super) fn push(&mut self, cell: Option<f64>) {
+        self.cells.push(cell);
+    }
+
+    /// Ends a row.
+    pub(super) fn end_row(&mut self) {
+        self.ends.push(self.cells.len());
+    }
+}
+
 impl RowTable<'_> {
     /// The number of rows.
     pub(super) const fn len(self) -> usize {
@@ -155,33 +167,5 @@ impl<'de> Visitor<'de> for AnyCell {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Cell(None))
-    }
-}
-
-/// The number of rows of a table of which nothing else is used.
-#[derive(Debug, Default)]
-pub(super) struct RowCount(pub(super) u64);
-
-impl<'de> Deserialize<'de> for RowCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(AnyRows)
-    }
-}
-
-struct AnyRows;
-
-impl<'de> Visitor<'de> for AnyRows {
-    type Value = RowCount;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of rows")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<RowCount, A::Error> {
-        let mut count = 0;
-        while rows.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
-        }
-        Ok(RowCount(count))
     }
 }

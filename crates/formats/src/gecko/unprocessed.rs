@@ -2,30 +2,27 @@
 
 use std::collections::HashMap;
 
-use borehole_model::{Context, Frame, FrameId, LaneId, NativeFrame, Sample, Segment, Thread, Warning};
+use borehole_model::{Context, Frame, FrameId, LaneId, NativeFrame, Sample, Segment, Thread};
 
 use super::NAME;
 use super::import::{ProfileReading, ResolvedStacks, id_text};
 use super::location::RawLocation;
+use super::markers::ThreadMarkers;
 use super::read::{Lib, ProcessedProfile, ThreadTables, nanoseconds};
 use crate::ReadError;
 
 impl ProfileReading<'_> {
     /// Reads the threads of a process, then those of its children. Times count from the start of the outermost.
     pub(super) fn processes(&mut self, document: &ProcessedProfile) -> Result<(), ReadError> {
-        let mut markers = 0_u64;
         let mut waiting = vec![document];
         while let Some(process) = waiting.pop() {
             for thread in &process.threads {
-                markers = markers.saturating_add(thread.markers.rows());
                 if !self.damage.recovery.stopped {
                     self.raw_thread(process, thread)?;
                 }
             }
+            self.counters(process, self.later_ns(process))?;
             waiting.extend(process.processes.iter().rev());
-        }
-        if markers > 0 {
-            self.damage.recovery.note(Warning::new(format!("{markers} markers are not read")));
         }
         Ok(())
     }
@@ -55,10 +52,13 @@ impl ProfileReading<'_> {
                 samples.cell(row, time_column).map(|time| nanoseconds(time).saturating_add(later_ns));
             self.give(&segment, &Sample { stack, count: 1, time_ns, thread: number, ..Sample::default() })?;
             if self.damage.recovery.stopped {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        let strings = thread.string_array.as_deref().unwrap_or_default();
+        let (table, meta) = (&thread.markers, &process.meta);
+        let stacks = &stacks[..];
+        self.markers(ThreadMarkers { table, strings, stacks, meta, thread: number, later_ns }, &segment)
     }
 
     /// The nanoseconds from the start of the outermost process to that of `process`.

@@ -95,6 +95,12 @@ impl<'a> Chunk<'a> {
             Some(event)
         })
     }
+
+    /// The event at a position in the file.
+    #[inline]
+    pub(super) fn event_at(&self, offset: usize) -> Result<ChunkEvent<'a>, Error> {
+        ChunkEvent::at(self.bytes, offset)
+    }
 }
 
 /// An event.

@@ -12,18 +12,16 @@ use super::NAME;
 use super::chunks::{Chunk, ChunkEvent};
 use super::kinds::{EventMeasure, KIND_COUNT, KINDS, SampleKind};
 use super::layout::event;
-use super::metadata::{TypeField, TypeTable, ValueForm};
+use super::metadata::{KnownTypes, TypeField, TypeTable, ValueForm};
 use super::pools::ConstantPools;
 use super::resolve::{ConstantId, Resolved, Unresolved};
 use crate::documents::whole::{DocumentDamage, read_whole};
+use crate::frames::composed::ComposedBytes;
 use crate::registry::Document;
-use crate::{Error, ErrorKind, Limits, Position, ReadError, ReadOptions};
+use crate::{Error, Limits, Position, ReadError, ReadOptions};
 
-/// The bytes that the names of functions may take in any recording.
-const MIN_NAME_BYTES: usize = 64 << 20;
-
-/// The bytes that they may take for each byte of a recording. They take less than one in real ones.
-const MAX_NAME_RATIO: usize = 16;
+/// The events that are sorted by time together: those of a chunk, unless there are more.
+const SORTED_EVENTS: usize = 1 << 20;
 
 /// The events between checks of the memory held.
 const CHECKED_EVENTS: u64 = 1024;
@@ -66,11 +64,13 @@ pub fn import_document(
     sink: &mut dyn ProfileSink,
 ) -> Result<Recovery, ReadError> {
     let mut damage = DocumentDamage::new(options);
-    let survey = Survey::of(document.bytes, &options.limits);
+    let mut types = KnownTypes::default();
+    let survey = Survey::of(document.bytes, &mut types, &options.limits);
     let (value_types, columns) = survey.columns();
     let segment = Segment {
         format: NAME,
         has_times: true,
+        is_ordered: true,
         start_unix_ns: survey.start_unix_ns,
         process: survey.process,
         mode: Mode::Cpu,
@@ -83,6 +83,7 @@ pub fn import_document(
     sink.segment(Context { tables, segment: &segment })?;
     let mut importer = Importer {
         document,
+        types,
         values: vec![0; segment.value_types.len()],
         segment,
         columns,
@@ -90,7 +91,7 @@ pub fn import_document(
         others: 0,
         truncated: 0,
         missing: 0,
-        name_bytes_left: most_name_bytes(document.bytes),
+        name_bytes: ComposedBytes::default(),
         damage,
         tables,
         sink,
@@ -99,10 +100,6 @@ pub fn import_document(
     importer.note();
     let Importer { damage, sink, .. } = importer;
     damage.finish(sink)
-}
-
-fn most_name_bytes(file: &[u8]) -> usize {
-    file.len().saturating_mul(MAX_NAME_RATIO).max(MIN_NAME_BYTES)
 }
 
 /// The start, process and kinds of events of a recording, of all chunks that can be read.
@@ -115,32 +112,39 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(file: &[u8], limits: &Limits) -> Self {
+    fn of<'a>(file: &'a [u8], types: &mut KnownTypes<'a>, limits: &Limits) -> Self {
         let mut survey = Self::default();
         let mut at = 0;
         while at < file.len()
             && let Ok(chunk) = Chunk::at(file, at)
         {
             survey.start_unix_ns = survey.start_unix_ns.or(Some(chunk.clock.start_unix_ns));
-            survey.add(&chunk, limits);
+            survey.add(&chunk, types, limits);
             at = chunk.end();
         }
         survey
     }
 
-    fn add(&mut self, chunk: &Chunk<'_>, limits: &Limits) {
-        let mut found: HashMap<u64, Option<ChunkEvent<'_>>> = HashMap::new();
+    fn add<'a>(&mut self, chunk: &Chunk<'a>, types: &mut KnownTypes<'a>, limits: &Limits) {
+        let (mut found, mut last) = (HashMap::<u64, ChunkEvent<'_>>::new(), None);
+        let mut described = None;
         for event in chunk.events().map_while(Result::ok) {
-            found.entry(event.event_type).or_insert(Some(event));
+            // Events of a kind follow each other.
+            if last.replace(event.event_type) != Some(event.event_type) {
+                found.entry(event.event_type).or_insert(event);
+            }
+            if event.event_type == event::METADATA {
+                described = Some(event.values);
+            }
         }
-        let Some(types) = metadata(chunk, limits) else { return };
+        let Some(types) = described.and_then(|described| types.read(described, limits).ok()) else { return };
         for (&id, event) in &found {
             let Some(class) = types.index(id).map(|index| &types.types[index]) else { continue };
             if let Some(kind) = SampleKind::index(&class.name) {
                 self.has_kind[kind] = true;
             }
             if *class.name == *b"jdk.JVMInformation" {
-                let process = event.and_then(|event| number_in(&event, &class.fields, b"pid", &types));
+                let process = number_in(event, &class.fields, b"pid", &types);
                 self.process = self.process.or(process.and_then(|process| i64::try_from(process).ok()));
             }
         }
@@ -156,13 +160,6 @@ impl Survey {
         }
         (types, columns)
     }
-}
-
-/// The types of a chunk; `None` if they are not there or damaged.
-fn metadata<'a>(chunk: &Chunk<'a>, limits: &Limits) -> Option<TypeTable<'a>> {
-    let events = chunk.events().map_while(Result::ok);
-    let found = events.filter(|found| found.event_type == event::METADATA).last()?;
-    TypeTable::read(found.values, limits).ok()
 }
 
 /// The number in a field of an event.
@@ -224,6 +221,34 @@ struct EventPlan {
     roles: Vec<FieldRole>,
 }
 
+impl EventPlan {
+    /// The start of an event; 0 if it cannot be read.
+    #[inline]
+    fn start<'a>(&self, event: &ChunkEvent<'a>, types: &TypeTable<'a>) -> u64 {
+        let mut values = event.values;
+        for (field, role) in types.types[self.event].fields.iter().zip(&self.roles) {
+            if *role == FieldRole::Start {
+                return values.number().unwrap_or(0);
+            }
+            if types.skip_field(field, &mut values).is_err() {
+                break;
+            }
+        }
+        0
+    }
+}
+
+/// A chunk being read.
+struct ChunkReading<'a, 'c> {
+    chunk: &'c Chunk<'a>,
+    /// How events are read that are samples, by the ids of their types.
+    plans: HashMap<u64, EventPlan>,
+    pools: ConstantPools<'a>,
+    resolved: Resolved,
+    /// The starts and positions of events that are not yet sorted.
+    waiting: Vec<(u64, usize)>,
+}
+
 /// The fields of an event that is a sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampleFields {
@@ -237,6 +262,7 @@ struct SampleFields {
 
 struct Importer<'a, 's> {
     document: Document<'a>,
+    types: KnownTypes<'a>,
     segment: Segment,
     columns: [Option<usize>; KIND_COUNT],
     values: Vec<i64>,
@@ -246,7 +272,7 @@ struct Importer<'a, 's> {
     truncated: u64,
     /// The references to constants that are not there.
     missing: u64,
-    name_bytes_left: usize,
+    name_bytes: ComposedBytes,
     damage: DocumentDamage,
     tables: &'s mut Tables,
     sink: &'s mut dyn ProfileSink,
@@ -281,32 +307,60 @@ impl<'a> Importer<'a, '_> {
 
     #[cold]
     fn cut(&mut self, at: usize, lost_bytes: u64) {
-        let warning = Warning::new("truncated: the last chunk is incomplete").at(Some(at as u64));
+        let warning = Warning::truncated("truncated: the last chunk is incomplete").at(Some(at as u64));
         self.damage.recovery.warn(warning.losing(lost_bytes));
     }
 
     fn chunk(&mut self, chunk: &Chunk<'a>) -> Result<(), ReadError> {
         let Some(pools) = self.pools(chunk)? else { return Ok(()) };
         let plans = self.plans(&pools.types);
-        let mut resolved = Resolved::new(self.name_bytes_left);
-        for (number, event) in (1_u64..).zip(chunk.events()) {
-            let event = match event {
-                Ok(event) => event,
-                Err(error) => return self.end_of_events(chunk, error),
-            };
-            match plans.get(&event.event_type) {
-                Some(plan) => self.event(chunk, &event, plan, &pools, &mut resolved)?,
-                None => self.others += u64::from(event.event_type > event::CONSTANTS),
+        let resolved = Resolved::new(self.name_bytes, self.document.bytes.len() as u64);
+        let mut reading = ChunkReading { chunk, plans, pools, resolved, waiting: Vec::new() };
+        let mut fault = None;
+        for event in chunk.events() {
+            match event {
+                Ok(event) => match reading.plans.get(&event.event_type) {
+                    Some(plan) => {
+                        let start = plan.start(&event, &reading.pools.types);
+                        reading.waiting.push((start, event.offset));
+                    }
+                    None => self.others += u64::from(event.event_type > event::CONSTANTS),
+                },
+                Err(error) => fault = Some(error),
             }
-            if number.is_multiple_of(CHECKED_EVENTS) {
-                self.check(pools.held_bytes() + resolved.held_bytes(), event.offset)?;
+            if reading.waiting.len() == SORTED_EVENTS {
+                self.sorted(&mut reading)?;
             }
             if self.damage.recovery.stopped {
                 break;
             }
         }
-        self.truncated += resolved.truncated;
-        self.name_bytes_left = resolved.name_bytes_left;
+        self.sorted(&mut reading)?;
+        self.truncated += reading.resolved.truncated;
+        self.name_bytes = reading.resolved.name_bytes;
+        match fault {
+            Some(error) if !self.damage.recovery.stopped => self.end_of_events(chunk, error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the events that wait, in the order of time.
+    fn sorted(&mut self, reading: &mut ChunkReading<'a, '_>) -> Result<(), ReadError> {
+        let mut waiting = std::mem::take(&mut reading.waiting);
+        waiting.sort_by_key(|&(start, _)| start);
+        let waiting_bytes = waiting.len() * size_of::<(u64, usize)>();
+        for (number, &(_, offset)) in (1_u64..).zip(&waiting) {
+            self.event(reading, &reading.chunk.event_at(offset)?)?;
+            if number.is_multiple_of(CHECKED_EVENTS) {
+                let held = reading.pools.held_bytes() + reading.resolved.held_bytes();
+                self.check(held + waiting_bytes, offset)?;
+            }
+            if self.damage.recovery.stopped {
+                break;
+            }
+        }
+        waiting.clear();
+        reading.waiting = waiting;
         Ok(())
     }
 
@@ -335,7 +389,7 @@ impl<'a> Importer<'a, '_> {
             let lost_bytes = (chunk.end() - chunk.offset) as u64;
             let message = "truncated: the chunk has no metadata, without which nothing of it can be read";
             if chunk.is_cut || chunk.end() == self.document.bytes.len() {
-                let warning = Warning::new(message).at(Some(chunk.offset as u64));
+                let warning = Warning::truncated(message).at(Some(chunk.offset as u64));
                 self.damage.recovery.warn(warning.losing(lost_bytes));
             } else {
                 let error = Error::malformed(NAME, Position::Byte(chunk.offset as u64), message);
@@ -343,7 +397,7 @@ impl<'a> Importer<'a, '_> {
             }
             return Ok(None);
         };
-        let types = match TypeTable::read(found.values, &self.damage.limits) {
+        let types = match self.types.read(found.values, &self.damage.limits) {
             Ok(types) => types,
             Err(error) => {
                 self.damage.meet(error, (chunk.end() - chunk.offset) as u64)?;
@@ -375,14 +429,9 @@ impl<'a> Importer<'a, '_> {
     }
 
     /// Takes an event that is a sample.
-    fn event(
-        &mut self,
-        chunk: &Chunk<'a>,
-        event: &ChunkEvent<'a>,
-        plan: &EventPlan,
-        pools: &ConstantPools<'a>,
-        resolved: &mut Resolved,
-    ) -> Result<(), ReadError> {
+    fn event(&mut self, reading: &mut ChunkReading<'a, '_>, event: &ChunkEvent<'a>) -> Result<(), ReadError> {
+        let ChunkReading { chunk, plans, pools, resolved, .. } = reading;
+        let Some(plan) = plans.get(&event.event_type) else { return Ok(()) };
         let fields = match fields(event, plan, &pools.types) {
             Ok(fields) => fields,
             Err(error) => return Ok(self.damage.meet(error, event.values.cursor.rest().len() as u64)?),
@@ -425,11 +474,7 @@ impl<'a> Importer<'a, '_> {
         match found {
             Ok(found) => Ok(found),
             Err(Unresolved::Full(full)) => Err(full.into()),
-            Err(Unresolved::LongNames) => {
-                let most = most_name_bytes(self.document.bytes);
-                let message = format!("names too long: expected at most {most} bytes of names of functions");
-                Err(Error::new(ErrorKind::Limit, NAME, Position::Whole, message).into())
-            }
+            Err(Unresolved::LongNames(long)) => Err(long.at(NAME, Position::Whole).into()),
             Err(Unresolved::Missing) => {
                 self.missing += 1;
                 Ok(T::default())

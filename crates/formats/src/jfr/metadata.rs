@@ -1,6 +1,7 @@
 //! The types of a chunk's values, as its metadata describe them.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
 
@@ -71,16 +72,40 @@ enum ElementKind {
     Other,
 }
 
-impl<'a> TypeTable<'a> {
-    /// Reads the event with the metadata, behind its type.
+/// The types of the chunk that was read last. Most chunks of a recording describe the same types.
+#[derive(Debug, Default)]
+pub(super) struct KnownTypes<'a> {
+    description: &'a [u8],
+    types: Option<Rc<TypeTable<'a>>>,
+}
+
+impl<'a> KnownTypes<'a> {
+    /// The types that the event with the metadata describes, which is behind its type.
     ///
     /// # Errors
     /// If it is damaged, or takes more memory than allowed.
-    pub(super) fn read(mut event: ValueReader<'a>, limits: &Limits) -> Result<Self, Error> {
+    pub(super) fn read(
+        &mut self,
+        mut event: ValueReader<'a>,
+        limits: &Limits,
+    ) -> Result<Rc<TypeTable<'a>>, Error> {
         // Time, duration, number.
         for _ in 0..3 {
             event.number()?;
         }
+        let description = event.cursor.rest();
+        if let Some(types) = self.types.as_ref().filter(|_| self.description == description) {
+            return Ok(Rc::clone(types));
+        }
+        let types = Rc::new(TypeTable::read(event, limits)?);
+        *self = Self { description, types: Some(Rc::clone(&types)) };
+        Ok(types)
+    }
+}
+
+impl<'a> TypeTable<'a> {
+    /// Reads a description of types.
+    fn read(mut event: ValueReader<'a>, limits: &Limits) -> Result<Self, Error> {
         let mut strings = Vec::new();
         for number in 0..event.count()? {
             strings.push(match event.text()? {

@@ -1,5 +1,7 @@
 //! The constants of a chunk, by their type and key. Only their positions are held.
 
+use std::rc::Rc;
+
 use hashbrown::HashMap;
 
 use super::NAME;
@@ -17,7 +19,7 @@ type ConstantKey = (usize, u64);
 #[derive(Debug)]
 pub(super) struct ConstantPools<'a> {
     file: &'a [u8],
-    pub(super) types: TypeTable<'a>,
+    pub(super) types: Rc<TypeTable<'a>>,
     positions: HashMap<ConstantKey, usize>,
     text_type: Option<usize>,
 }
@@ -32,7 +34,7 @@ pub(super) struct Constant<'a> {
 
 impl<'a> ConstantPools<'a> {
     /// No constants of `types` in `file`.
-    pub(super) fn new(file: &'a [u8], types: TypeTable<'a>) -> Self {
+    pub(super) fn new(file: &'a [u8], types: Rc<TypeTable<'a>>) -> Self {
         let text_type = types.named(b"java.lang.String");
         Self { file, types, positions: HashMap::new(), text_type }
     }

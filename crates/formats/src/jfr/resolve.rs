@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use super::pools::{Constant, ConstantPools};
 use super::values::ValueReader;
+use crate::frames::composed::{ComposedBytes, LongNames};
 
 /// The module of frames of the kernel.
 const KERNEL: &[u8] = b"[kernel]";
@@ -29,7 +30,7 @@ pub(super) enum Unresolved {
     /// There is no such constant, or it is damaged.
     Missing,
     /// Names of functions take more bytes than allowed.
-    LongNames,
+    LongNames(LongNames),
     Full(TableFull),
 }
 
@@ -58,13 +59,13 @@ pub(super) struct Resolved {
     /// The stacks that lack their outer frames.
     pub(super) truncated: u64,
     frames_leaf_first: Vec<FrameId>,
-    /// The bytes that names of functions may still take. A class is stored once and stands in the names of all its methods.
-    pub(super) name_bytes_left: usize,
+    pub(super) name_bytes: ComposedBytes,
+    file_bytes: u64,
 }
 
 impl Resolved {
-    pub(super) fn new(name_bytes_left: usize) -> Self {
-        Self { name_bytes_left, ..Self::default() }
+    pub(super) fn new(name_bytes: ComposedBytes, file_bytes: u64) -> Self {
+        Self { name_bytes, file_bytes, ..Self::default() }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -141,8 +142,7 @@ impl Resolved {
                 let method = pools.constant(place.method.0, place.method.1);
                 let name = method.and_then(|method| method_name(method, pools));
                 let name = name.as_deref().unwrap_or(b"<lost method>");
-                self.name_bytes_left =
-                    self.name_bytes_left.checked_sub(name.len()).ok_or(Unresolved::LongNames)?;
+                self.name_bytes.add(name, self.file_bytes).map_err(Unresolved::LongNames)?;
                 let function = tables.intern_string(name)?;
                 self.methods.insert(place.method, function);
                 function

@@ -9,6 +9,9 @@ use super::layout::text;
 use crate::documents::whole::cut_off;
 use crate::{Error, Position};
 
+/// The most bytes of a number.
+const LONGEST_NUMBER: usize = 9;
+
 /// Reads the values of an event or a constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueReader<'a> {
@@ -42,15 +45,25 @@ impl<'a> ValueReader<'a> {
     /// A number: seven bits a byte, and all eight of the ninth.
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Error> {
+        // Most numbers are of one byte.
+        match self.cursor.rest() {
+            [byte @ 0..=0x7f, ..] => self.byte().map(|_| u64::from(*byte)),
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, Error> {
         let mut value = 0;
-        for shift in (0..56).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
+        for (place, &byte) in self.cursor.rest().iter().take(LONGEST_NUMBER).enumerate() {
+            let is_last = place + 1 == LONGEST_NUMBER;
+            let bits = if is_last { byte } else { byte & 0x7f };
+            value |= u64::from(bits) << (7 * place);
+            if is_last || byte < 0x80 {
+                return self.skip(place as u64 + 1).map(|_| value);
             }
         }
-        Ok(value | u64::from(self.byte()?) << 56)
+        // The end comes before that of the number.
+        self.skip(self.cursor.rest().len() as u64 + 1).map(|_| value)
     }
 
     /// The number of things that follow, each of at least a byte.
@@ -77,7 +90,7 @@ impl<'a> ValueReader<'a> {
                 let length = self.number()?;
                 StoredText::Here(Cow::Borrowed(self.skip(length)?))
             }
-            text::CHARACTERS => StoredText::Here(self.characters()?.into_bytes().into()),
+            text::CHARACTERS => StoredText::Here(self.characters()?),
             text::LATIN1 => {
                 let length = self.number()?;
                 let text: String = self.skip(length)?.iter().map(|&byte| char::from(byte)).collect();
@@ -90,14 +103,17 @@ impl<'a> ValueReader<'a> {
         })
     }
 
-    /// UTF-16 units, each a number.
-    fn characters(&mut self) -> Result<String, Error> {
+    /// UTF-16 units, each a number: of ASCII, these are its bytes.
+    fn characters(&mut self) -> Result<Cow<'a, [u8]>, Error> {
         let count = self.count()?;
+        if self.cursor.rest()[..count].is_ascii() {
+            return Ok(Cow::Borrowed(self.skip(count as u64)?));
+        }
         let mut units = Vec::new();
         for _ in 0..count {
             units.push(u16::try_from(self.number()?).unwrap_or(u16::MAX));
         }
-        Ok(String::from_utf16_lossy(&units))
+        Ok(String::from_utf16_lossy(&units).into_bytes().into())
     }
 
     /// Skips a text without making one.
@@ -139,6 +155,7 @@ mod tests {
             (&[1], StoredText::Here(b"".as_slice().into())),
             (&[2, 7], StoredText::Constant(7)),
             (&[3, 2, b'a', b'b'], StoredText::Here(b"ab".as_slice().into())),
+            (&[4, 2, b'a', b'b'], StoredText::Here(b"ab".as_slice().into())),
             (&[4, 2, b'a', 0xe4, 0x01], StoredText::Here("aä".as_bytes().into())),
             (&[5, 1, 0xe4], StoredText::Here("ä".as_bytes().into())),
         ] {

@@ -262,7 +262,7 @@ impl<'a> Importer<'a> {
         for warning in line.warnings {
             named = named.saturating_add(warning.lost_bytes);
             let WarningObject { offset, message, lost_bytes, saved_samples } = warning;
-            self.pass_on(Warning { offset, message: message.into_owned(), lost_bytes, saved_samples })?;
+            self.pass_on(Warning::new(message).at(offset).losing(lost_bytes).saving(saved_samples))?;
         }
         self.recovery.more_warnings = self.recovery.more_warnings.saturating_add(line.more_warnings);
         let unnamed = line.lost_bytes.saturating_sub(named);
@@ -285,8 +285,8 @@ impl<'a> Importer<'a> {
     }
 
     fn warn_of_missing_end(&mut self, offset: Option<u64>) -> Result<(), ReadError> {
-        let message = r#"truncated: expected a last line of type "end""#.to_owned();
-        self.pass_on(Warning::new(message).at(offset))
+        let message = r#"truncated: expected a last line of type "end""#;
+        self.pass_on(Warning::truncated(message).at(offset))
     }
 
     fn pass_on(&mut self, warning: Warning) -> Result<(), ReadError> {

@@ -319,3 +319,21 @@ const fn digit(byte: u8) -> Option<u8> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::Error;
+
+    use super::*;
+
+    #[test]
+    fn hexadecimal_digits_are_read_in_either_case() {
+        let decode = |digits| decode_hex::<Error>(digits).map_err(|error| error.to_string());
+        assert_eq!(decode("00099a9f0aAfFa"), Ok(vec![0x00, 0x09, 0x9a, 0x9f, 0x0a, 0xaf, 0xfa]));
+        assert_eq!(decode("ABCDEFabcdef"), Ok(vec![0xab, 0xcd, 0xef, 0xab, 0xcd, 0xef]));
+        assert_eq!(decode(""), Ok(vec![]));
+        for wrong in ["a", "abc", "0g", "g0", "0G", "0/", "0:", "0@", "0`", " 0"] {
+            assert_eq!(decode(wrong), Err("expected pairs of hexadecimal digits".to_owned()), "{wrong}");
+        }
+    }
+}

@@ -60,7 +60,7 @@ pub fn import(
         match taken {
             Ok(true) => {}
             Ok(false) if !is_whole => {
-                damage.recovery.warn(Warning::new(format!("truncated: the last line (line {number})")));
+                damage.recovery.warn(Warning::truncated(format!("truncated: the last line (line {number})")));
             }
             Ok(false) => {
                 let message = "expected a sample, a frame or a mapped file";
@@ -267,7 +267,7 @@ pub fn import_cpu(
             Err(error) => {
                 held.addresses.truncate(start);
                 let message = "truncated: the profile does not end";
-                damage.recovery.warn(Warning::new(message).at(error.offset()));
+                damage.recovery.warn(Warning::truncated(message).at(error.offset()));
                 break;
             }
         }

@@ -12,10 +12,12 @@ use std::io::{self, Write};
 use borehole_model::{Frame, FrameId, StackColumn, StringId, TableFull, Tables};
 use borehole_text::{make_line, put_decimal};
 
+use crate::frames::composed::ComposedBytes;
 use crate::sums::stacks::StackCounts;
 
 /// The form of frames in a folded stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NameStyle {
     /// `FUNCTION FILE:LINE`, with -1 for an unknown line; only the function if both file and line are unknown. The file
     /// of a native frame is its module.
@@ -185,13 +187,23 @@ pub(crate) struct FrameNames {
     frames: Vec<Option<StringId>>,
     named: usize,
     text: Vec<u8>,
+    text_bytes: ComposedBytes,
     replaced: u64,
 }
 
 impl FrameNames {
     fn new(tables: &Tables, style: NameStyle, longest: usize) -> Self {
         let frames = vec![None; tables.frame_count()];
-        Self { style, longest, texts: Tables::default(), frames, named: 0, text: Vec::new(), replaced: 0 }
+        Self {
+            style,
+            longest,
+            texts: Tables::default(),
+            frames,
+            named: 0,
+            text: Vec::new(),
+            text_bytes: ComposedBytes::default(),
+            replaced: 0,
+        }
     }
 
     fn add(&mut self, tables: &Tables, frame: FrameId) -> io::Result<()> {
@@ -201,6 +213,7 @@ impl FrameNames {
             write_name(tables, &tables.frame(frame), self.style, &mut self.text);
             cut(&mut self.text, self.longest);
             self.replaced += make_line(&mut self.text, 0) + replace_separators(&mut self.text);
+            self.text_bytes.add_text(&self.text, tables)?;
             self.frames[frame.index()] = Some(self.texts.intern_string(&self.text)?);
             self.named += 1;
         }

@@ -115,6 +115,14 @@ impl<'a> LineOutput<'a> {
         Ok(())
     }
 
+    /// Passes on an entry of metadata.
+    ///
+    /// # Errors
+    /// If the sink fails.
+    pub(crate) fn state(&mut self, tables: &Tables, key: StringId, value: StringId) -> Result<(), ReadError> {
+        Ok(self.sink.metadata(Context { tables, segment: &self.segment }, key, value)?)
+    }
+
     /// Imports all lines. An invalid last line without a line feed is a cut-off end: a warning.
     ///
     /// # Errors
@@ -155,8 +163,9 @@ impl<'a> LineOutput<'a> {
         if lines.is_terminated() && !self.options.is_lenient() {
             return Err(Error::malformed(self.segment.format, Position::Line(number), message).into());
         }
-        let warning =
-            Warning::new(format!("{message} (line {number})")).at(lines.offset()).losing(lost_bytes);
+        let message = format!("{message} (line {number})");
+        let warning = if lines.is_terminated() { Warning::new(message) } else { Warning::truncated(message) };
+        let warning = warning.at(lines.offset()).losing(lost_bytes);
         self.sink.warning(&warning)?;
         self.recovery.warn(warning);
         Ok(())

@@ -8,7 +8,7 @@ use borehole_model::Recovery;
 use serde::Deserialize;
 
 use super::text::Lines;
-use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Warning};
+use crate::{Error, ErrorKind, Position, ReadError, ReadOptions, Warning, WarningKind};
 
 /// The reason why a line could not be taken.
 pub(crate) enum JsonLineFault {
@@ -112,7 +112,8 @@ pub(crate) fn import(
             false => return Err(Error::new(kind, format, Position::Line(number), message).into()),
         };
         skipped += 1;
-        parser.skipped(Warning::new(message).at(lines.offset()).losing(length))?;
+        let kind = if is_cut { WarningKind::Truncated } else { kind.into() };
+        parser.skipped(Warning::new(message).of_kind(kind).at(lines.offset()).losing(length))?;
         if is_cut {
             return Ok(LinesEnd::CutOff);
         }

@@ -138,12 +138,15 @@ impl Importer<'_> {
     fn import(mut self, stream: &mut EventStream<impl BufRead>) -> Result<Recovery, ReadError> {
         loop {
             let taken = match stream.next_event() {
+                Ok(Some(MojoEvent::FrameReference(key))) if self.open.is_some() => {
+                    self.references(key, stream).map(ControlFlow::Continue)
+                }
                 Ok(Some(event)) => self.take(&event, stream),
                 Ok(None) => break,
                 Err(StreamFault::Cut { at }) => {
                     self.damage
                         .recovery
-                        .warn(Warning::new("truncated: the last event is incomplete").at(Some(at)));
+                        .warn(Warning::truncated("truncated: the last event is incomplete").at(Some(at)));
                     break;
                 }
                 Err(StreamFault::Invalid(error)) => Err(error.into()),
@@ -172,7 +175,7 @@ impl Importer<'_> {
         if self.open.is_some_and(|open| self.is_whole(&open)) {
             self.damage.recovery.stopped = self.deliver()?.is_break();
         } else if self.open.is_some() && self.damage.recovery.is_clean() {
-            self.damage.recovery.warn(Warning::new("truncated: the last sample is incomplete"));
+            self.damage.recovery.warn(Warning::truncated("truncated: the last sample is incomplete"));
         }
         if self.tasks.suspended > 0 {
             let message = format!("{} positions of suspended tasks are not read", self.tasks.suspended);
@@ -217,13 +220,21 @@ impl Importer<'_> {
             MojoEvent::Idle => open.is_idle = true,
             MojoEvent::Gc => open.is_collecting = true,
             MojoEvent::RunningTask(task) => open.task = Some(task),
-            MojoEvent::FrameReference(key) => self.frame(key, stream.offset())?,
             MojoEvent::RepeatedStack => self.repeat(),
             MojoEvent::InvalidFrame => self.other_frame(b"INVALID", None)?,
             MojoEvent::KernelFrame(ref name) => self.other_frame(stream.text(name), Some(b"[kernel]"))?,
             _ => self.define(event, stream)?,
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes a reference to a frame, and those that follow.
+    fn references(&mut self, first: i64, stream: &mut EventStream<impl BufRead>) -> Result<(), ReadError> {
+        self.frame(first, stream.offset())?;
+        while let Some(key) = stream.next_reference() {
+            self.frame(key, stream.offset())?;
+        }
+        Ok(())
     }
 
     /// Takes a definition or an event about tasks.

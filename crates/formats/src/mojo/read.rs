@@ -166,6 +166,19 @@ impl<R: Read> EventStream<R> {
         }
     }
 
+    /// The key in the next event, if that is a whole reference to a frame: most events are, one after the other.
+    #[inline]
+    pub(super) fn next_reference(&mut self) -> Option<i64> {
+        let mut fields = EventFields::new(&self.bytes, self.next, self.offset);
+        if fields.cursor.u8().ok()? != event::FRAME_REFERENCE {
+            return None;
+        }
+        let key = fields.number().ok()?;
+        self.last = self.next;
+        self.next = fields.place();
+        Some(key)
+    }
+
     /// A text of the last event.
     pub(super) fn text(&self, span: &TextSpan) -> &[u8] {
         self.bytes.get(span.clone()).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use borehole_model::{Label, LabelValue, StringId, Tables, ThreadNames, ValueType};
 use borehole_wire::put_varint;
@@ -24,7 +24,7 @@ struct ProfileParts {
     column: usize,
     /// The parts before and after the samples.
     before: Message,
-    after: Rc<Message>,
+    after: Arc<Message>,
     /// Whether values are omitted because all of them are 1.
     omits_values: bool,
     length: u64,
@@ -88,7 +88,7 @@ impl<'a, W: Write> DocumentWriter<'a, W> {
             let mut behind = None;
             for column in 0..types.len() {
                 let before = self.value_type(&types[column]);
-                let behind = behind.get_or_insert_with(|| Rc::new(self.facts_behind(batch, types, labels)));
+                let behind = behind.get_or_insert_with(|| Arc::new(self.facts_behind(batch, types, labels)));
                 profiles.push((batch, self.facts(batch, types, column, (before, behind.clone()))));
             }
         }
@@ -164,7 +164,7 @@ impl<'a, W: Write> DocumentWriter<'a, W> {
         batch: &ObservationBatch,
         types: &[ValueType],
         column: usize,
-        (value_type, after): (Message, Rc<Message>),
+        (value_type, after): (Message, Arc<Message>),
     ) -> ProfileParts {
         let mut before = Message::default();
         before.bytes(profile::SAMPLE_TYPE, value_type.as_bytes());

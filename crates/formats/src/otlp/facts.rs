@@ -101,3 +101,86 @@ impl<'a> Messages<'a> {
         Some((tag >> 3, length, self.cursor.bytes(there).ok()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field that is a message or a text.
+    fn field(number: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        assert!(length < 0x80, "a length of one byte");
+        [&[number << 3 | 2, length][..], payload].concat()
+    }
+
+    /// A document with this content of a resource's profiles.
+    fn document(resource: &[Vec<u8>]) -> Vec<u8> {
+        field(1, &resource.concat())
+    }
+
+    /// A scope with a schema's address.
+    fn scope() -> Vec<u8> {
+        field(2, &field(3, b"url"))
+    }
+
+    #[test]
+    fn documents_are_resources_with_scopes() {
+        assert!(is_otlp(&document(&[scope()])));
+        assert!(is_otlp(&document(&[field(1, b""), scope(), field(3, b"url")])));
+        for first in [0x0a, 0x12, 0x1a] {
+            assert!(is_otlp(&document(&[field(2, &[first, 0])])), "{first:#x}");
+        }
+        assert!(is_otlp(&document(&[field(2, b"")])), "a scope of nothing");
+        assert!(!is_otlp(&document(&[field(2, &[0x22, 0])])), "no field of a scope");
+        assert!(!is_otlp(&document(&[field(1, b""), field(3, b"url")])), "no scope");
+        assert!(!is_otlp(&document(&[scope(), field(4, b"")])), "no field of a resource");
+        assert!(!is_otlp(&document(&[scope(), vec![0x08, 0]])), "a number");
+        assert!(!is_otlp(&document(&[scope(), vec![0x0a, 100]])), "longer than what it is in");
+        assert!(!is_otlp(b""));
+    }
+
+    #[test]
+    fn a_dictionary_may_stand_beside_resources_and_nothing_else() {
+        let (resource, dictionary) = (document(&[scope()]), field(2, b"x"));
+        assert!(is_otlp(&[&resource[..], &dictionary].concat()));
+        assert!(is_otlp(&[&dictionary[..], &resource].concat()));
+        assert!(!is_otlp(&dictionary));
+        assert!(!is_otlp(&[&resource[..], &field(3, b"x")].concat()));
+        assert!(!is_otlp(&[&resource[..], &[0x18, 1]].concat()), "a number");
+    }
+
+    #[test]
+    fn a_document_that_is_cut_is_known_from_its_scope_on() {
+        let whole = document(&[field(1, b"resource"), scope()]);
+        let head = whole.len() - scope().len() + 2;
+        for cut in 1..=whole.len() {
+            assert_eq!(is_otlp(&whole[..cut]), cut >= head, "{cut} of {}", whole.len());
+        }
+    }
+
+    #[test]
+    fn documents_may_follow_their_length() {
+        let document = document(&[scope()]);
+        let length = u8::try_from(document.len()).unwrap();
+        let behind = |length: &[u8]| is_otlp(&[length, &document].concat());
+        assert!(behind(&[0, 0, 0, length]) && behind(&[length]));
+        assert!(!behind(&[0, 0, 0, length - 1]) && !behind(&[length - 1]), "too short for it");
+        let compressed = |length: &[u8]| is_otlp(&[length, b"\x28\xb5\x2f\xfd"].concat());
+        assert!(compressed(&[0, 0, 0, 5]) && compressed(&[7, 0xff, 0xff, 0xff]));
+        assert!(!compressed(&[0, 0, 0, 4]) && !compressed(&[8, 0, 0, 5]));
+        assert!(is_otlp(b"\0\0\0\x18{\"resourceProfiles\":[]}\n"));
+    }
+
+    #[test]
+    fn documents_in_json_begin_with_a_member_of_theirs() {
+        for json in
+            ["{\"resourceProfiles\":[]}", " {\n\"resource_profiles\" : []}", "\u{feff}{\"dictionary\":{}}"]
+        {
+            assert!(is_otlp(json.as_bytes()), "{json}");
+        }
+        for json in ["{}", "[\"resourceProfiles\"]", "{\"resourceSpans\":[]}", "{\"a\":1,\"dictionary\":{}}"]
+        {
+            assert!(!is_otlp(json.as_bytes()), "{json}");
+        }
+    }
+}

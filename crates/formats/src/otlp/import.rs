@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use borehole_memory::HeldBytes as _;
 use borehole_model::{
-    Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames, Warning,
+    Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames, Warning,
 };
 
 use super::NAME;
@@ -266,6 +266,9 @@ impl<'a> GroupImporter<'_, 'a> {
             ..Segment::default()
         };
         self.facts(group, &mut segment)?;
+        for module in &self.resolver.symbols.files.texts.clone() {
+            self.note(NativeModule::KEY, module.as_bytes(), &mut segment)?;
+        }
         if let Some(period) = stated.metadata(group.mode, &segment.value_types, true) {
             self.note(stated_period::KEY, period.as_bytes(), &mut segment)?;
         }

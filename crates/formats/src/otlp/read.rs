@@ -7,8 +7,8 @@ use borehole_memory::HeldBytes as _;
 
 use super::NAME;
 use super::layout::{
-    KEYS, any, attribute, data, dictionary, key_value, link, location as own, profile, resource, sample,
-    scope, stack,
+    KEYS, any, attribute, data, dictionary, key, key_value, link, location as own, mapping, profile,
+    resource, sample, scope, stack,
 };
 use crate::documents::protobuf_fields::{MessageFields, WireField, read_document};
 use crate::documents::whole::DocumentDamage;
@@ -100,7 +100,7 @@ pub(super) struct OtlpDocument<'a> {
     length: u64,
     limits: Limits,
     strings: Vec<&'a [u8]>,
-    mappings: Vec<SymbolMapping>,
+    mappings: Vec<(SymbolMapping, MessageFields<'a>)>,
     pub(super) locations: Vec<OtlpLocation<'a>>,
     functions: Vec<SymbolFunction>,
     pub(super) links: Vec<SpanLink<'a>>,
@@ -167,7 +167,10 @@ impl<'a> OtlpDocument<'a> {
     fn take_dictionary(&mut self, fields: MessageFields<'a>) -> Result<(), Error> {
         fields.each(|field| {
             match field.number {
-                dictionary::MAPPING => self.mappings.push(SymbolMapping::read(field.message()?, KEYS)?.1),
+                dictionary::MAPPING => {
+                    let fields = field.message()?;
+                    self.mappings.push((SymbolMapping::read(fields, KEYS)?.1, fields));
+                }
                 dictionary::LOCATION => self.locations.push(OtlpLocation::read(field)?),
                 dictionary::FUNCTION => self.functions.push(SymbolFunction::read(field.message()?, KEYS)?.1),
                 dictionary::LINK => self.links.push(SpanLink::read(field.message()?)?),
@@ -210,6 +213,28 @@ impl<'a> OtlpDocument<'a> {
         if index == 0 { Ok(b"") } else { at(&self.strings, index, "a string", offset).copied() }
     }
 
+    /// The text of an attribute that is a build ID.
+    fn build_attribute(&self, index: u64) -> Option<&'a [u8]> {
+        let attribute = at(&self.attributes, index, "an attribute", 0).ok()?;
+        let AttributeKey::Index(name) = attribute.key else { return None };
+        let is_build_id = self.string(name, 0).ok()? == key::BUILD_ID.as_bytes();
+        let mut text = None;
+        attribute
+            .each_value(|value| match value {
+                Any::Text(found) => text = text.or(Some(found)),
+                Any::Index(index) => text = text.or(self.string(index, 0).ok()),
+                _ => {}
+            })
+            .ok()?;
+        text.filter(|_| is_build_id)
+    }
+
+    /// The locations without a function. The first location stands for an absent one.
+    pub(super) fn nameless(&self) -> impl Iterator<Item = &SymbolLocation> {
+        let has_no_lines = |location: &&OtlpLocation<'_>| location.lines().next().is_none();
+        self.locations.iter().skip(1).filter(has_no_lines).map(|location| &location.symbol)
+    }
+
     /// Appends the locations of a stack to `locations`, leaf first.
     ///
     /// # Errors
@@ -240,7 +265,21 @@ impl SymbolDocument for OtlpDocument<'_> {
     }
 
     fn mapping(&self, index: u64, offset: u64) -> Result<SymbolMapping, Error> {
-        at(&self.mappings, index, "a mapping", offset).copied()
+        at(&self.mappings, index, "a mapping", offset).map(|&(mapping, _)| mapping)
+    }
+
+    fn build_id(&self, index: u64) -> Option<&[u8]> {
+        let mut found = None;
+        let (_, fields) = at(&self.mappings, index, "a mapping", 0).ok()?;
+        fields
+            .each(|field| match field.number {
+                mapping::ATTRIBUTE_INDICES => {
+                    field.numbers(|index| found = found.or(self.build_attribute(index)))
+                }
+                _ => Ok(()),
+            })
+            .ok()?;
+        found
     }
 
     fn function(&self, index: u64, offset: u64) -> Result<SymbolFunction, Error> {

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use super::layout::key;
 use super::read::{Any, AttributeKey, OtlpDocument, OtlpLocation, at};
 use crate::ReadError;
-use crate::symbols::resolve::{FrameRange, SymbolResolver};
+use crate::symbols::resolve::{FrameRange, StatedFiles, SymbolResolver};
 
 pub(super) struct StackResolver<'d, 'a> {
     pub(super) symbols: SymbolResolver<'d, OtlpDocument<'a>>,
@@ -29,7 +29,7 @@ struct FrameAttributes {
 impl<'d, 'a> StackResolver<'d, 'a> {
     pub(super) fn new(document: &'d OtlpDocument<'a>, tables: &'d mut Tables) -> Self {
         Self {
-            symbols: SymbolResolver::new(document, tables),
+            symbols: SymbolResolver::new(document, StatedFiles::of(document, document.nameless()), tables),
             stacks: HashMap::new(),
             locations: HashMap::new(),
             indices: Vec::new(),

@@ -26,6 +26,8 @@ pub(super) struct PerfHead {
     pub(super) descriptions: Vec<(&'static str, Vec<u8>)>,
     /// The reason why the file is not whole.
     pub(super) is_cut: Option<&'static str>,
+    /// The table of build IDs, which are records.
+    pub(super) build_ids: Option<Range<usize>>,
 }
 
 /// An event that was recorded.
@@ -129,7 +131,7 @@ impl PerfHead {
 
     fn new(order: NumberOrder, data: Range<usize>) -> Self {
         let (events, descriptions) = (Vec::new(), Vec::new());
-        Self { order, data, events, by_id: HashMap::new(), descriptions, is_cut: None }
+        Self { order, data, events, by_id: HashMap::new(), descriptions, is_cut: None, build_ids: None }
     }
 
     /// Of a file with sections.
@@ -187,7 +189,12 @@ impl PerfHead {
         let mut places = FieldReader::from(file, offset, self.order);
         for bit in (0..u64::BITS).filter(|bit| bits >> bit & 1 == 1) {
             let place = Section::read(&mut places)?;
-            let bytes = FieldReader::from(file, place.offset, self.order).bytes(place.size)?;
+            let rest = FieldReader::from(file, place.offset, self.order);
+            let bytes = { rest }.bytes(place.size)?;
+            if bit == feature::BUILD_IDS {
+                let start = file.len() - rest.rest().len();
+                self.build_ids = Some(start..start + bytes.len());
+            }
             self.feature(bit, FieldReader::new(bytes, 0, self.order))?;
         }
         Ok(())

@@ -3,14 +3,15 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample,
-    Segment, StringId, TableFull, Tables, ThreadNames, ValueType, Warning,
+    Context, Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, NativeModule, ProfileSink,
+    Recovery, Sample, Segment, StringId, TableFull, Tables, ThreadNames, ValueType, Warning,
 };
 use hashbrown::HashMap;
 
 use super::NAME;
 use super::header::{PerfEvent, PerfHead, fault};
 use super::layout::{context, record, record_flags, sample};
+use super::modules::stated_modules;
 use super::read::{FileMapping, PerfRecord, PerfSample, RecordFault, records};
 use super::rounds::Rounds;
 use super::spaces::{AddressSpaces, FileAddress};
@@ -84,7 +85,7 @@ pub fn import_document(
         }
     };
     if let Some(reason) = head.is_cut {
-        damage.recovery.warn(Warning::new(reason));
+        damage.recovery.warn(Warning::truncated(reason));
     }
     Importer::new(&document, head, damage, tables, sink)?.import()
 }
@@ -125,6 +126,10 @@ impl<'a> Importer<'a> {
         let mut metadata = Vec::new();
         for (key, value) in &head.descriptions {
             metadata.push((tables.intern_string(key.as_bytes())?, tables.intern_string(value)?));
+        }
+        for module in stated_modules(document.bytes, &head) {
+            let key = tables.intern_string(NativeModule::KEY.as_bytes())?;
+            metadata.push((key, tables.intern_string(module.to_string().as_bytes())?));
         }
         let has_times = head.events.iter().all(|event| event.sample_type & sample::TIME != 0);
         let segment = Segment {
@@ -258,7 +263,7 @@ impl<'a> Importer<'a> {
             RecordFault::Cut(error) => {
                 if self.head.is_cut.is_none() {
                     let message = "truncated: the last record is incomplete";
-                    self.damage.recovery.warn(Warning::new(message).at(error.offset()));
+                    self.damage.recovery.warn(Warning::truncated(message).at(error.offset()));
                 }
                 Ok(())
             }

@@ -33,6 +33,8 @@ pub(super) mod record {
     pub(crate) const ATTRIBUTE: u32 = 64;
     /// Followed by as many bytes as its first field says.
     pub(crate) const TRACING_DATA: u32 = 66;
+    /// The build ID of a file, in a stream.
+    pub(crate) const BUILD_ID: u32 = 67;
     pub(crate) const FINISHED_ROUND: u32 = 68;
     /// Followed by as many bytes as its first field says.
     pub(crate) const AUXTRACE: u32 = 71;
@@ -75,7 +77,19 @@ pub(super) mod record_flags {
     pub(crate) const CPU_MODE: u16 = 7;
     pub(crate) const KERNEL: u16 = 1;
     pub(crate) const USER: u16 = 2;
+    /// Of a mapping: it holds no code.
+    pub(crate) const DATA_MAPPING: u16 = 1 << 13;
+    /// Of a mapping: it states a build ID in place of device and inode.
+    pub(crate) const MAPPED_BUILD_ID: u16 = 1 << 14;
+    /// Of a build ID: its size is stated behind it.
+    pub(crate) const BUILD_ID_SIZE: u16 = 1 << 15;
 }
+
+/// The process number that mappings of the kernel have.
+pub(super) const KERNEL_PROCESS: u32 = u32::MAX;
+
+/// The most bytes of a build ID.
+pub(super) const BUILD_ID_BYTES: usize = 20;
 
 /// Entries of a call chain that say where the addresses behind them are.
 pub(super) mod context {
@@ -87,6 +101,7 @@ pub(super) mod context {
 
 /// Descriptions at the end of a file, by their bit in the header's flags.
 pub(super) mod feature {
+    pub(crate) const BUILD_IDS: u32 = 2;
     pub(crate) const HOST_NAME: u32 = 3;
     pub(crate) const OS_RELEASE: u32 = 4;
     pub(crate) const VERSION: u32 = 5;

@@ -3,13 +3,14 @@
 //! A header, the attributes of the recorded events, the records as the kernel wrote them (samples, mappings, names of threads),
 //! and descriptions of the machine. Records are in the order of the CPUs' buffers: `rounds` puts them in order of time.
 //! `spaces` knows which file an address belongs to. Function names are not in the file, so frames are named by their address
-//! in their module. `docs/formats/perf-data.md` has the details.
+//! in their module; `modules` states the build IDs, by which they can be found later. `docs/formats/perf-data.md` has the details.
 
 mod facts;
 mod fields;
 mod header;
 mod import;
 mod layout;
+mod modules;
 mod read;
 mod rounds;
 mod spaces;

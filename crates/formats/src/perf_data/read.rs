@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::fields::{FieldReader, NumberOrder, Numbers};
 use super::header::PerfEvent;
-use super::layout::{counters, record, sample};
+use super::layout::{counters, record, record_flags, sample};
 
 /// The bytes of the head of a record.
 const RECORD_HEAD_BYTES: usize = 8;
@@ -155,21 +155,28 @@ pub(super) struct FileMapping<'a> {
     pub(super) start: u64,
     pub(super) size: u64,
     pub(super) file_offset: u64,
+    pub(super) build_id: Option<&'a [u8]>,
     pub(super) file: &'a [u8],
 }
 
 impl<'a> FileMapping<'a> {
     /// Reads a record `MMAP` or `MMAP2`.
     pub(super) fn read(found: &PerfRecord<'a>) -> Result<Self, borehole_wire::Error> {
-        // Device and inode or a build id; protection and flags.
-        const BEFORE_NAME_BYTES: u64 = 24 + 8;
+        // Device and inode or a build ID with its size; protection and flags.
+        const IDENTITY_BYTES: u64 = 24;
+        const PROTECTION_BYTES: u64 = 8;
         let mut fields = found.fields();
         let process = fields.u32()?;
         fields.u32()?;
         let (start, size, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let mut build_id = None;
         if found.kind == record::MMAP2 {
-            fields.bytes(BEFORE_NAME_BYTES)?;
+            let identity = fields.bytes(IDENTITY_BYTES)?;
+            fields.bytes(PROTECTION_BYTES)?;
+            if found.misc & record_flags::MAPPED_BUILD_ID != 0 {
+                build_id = identity.get(4..4 + usize::from(identity[0])).filter(|id| !id.is_empty());
+            }
         }
-        Ok(Self { process, start, size, file_offset, file: fields.text() })
+        Ok(Self { process, start, size, file_offset, build_id, file: fields.text() })
     }
 }

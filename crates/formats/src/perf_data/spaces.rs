@@ -6,10 +6,8 @@ use std::rc::Rc;
 use borehole_model::StringId;
 use hashbrown::HashMap;
 
+use super::layout::KERNEL_PROCESS;
 use super::read::FileMapping;
-
-/// The process number that mappings of the kernel have.
-const KERNEL: u32 = u32::MAX;
 
 /// The mappings of all processes.
 #[derive(Debug, Default)]
@@ -48,7 +46,7 @@ pub(super) struct FileAddress {
 impl AddressSpaces {
     /// The mappings of a process, or of the kernel.
     pub(super) fn of(&self, process: Option<u32>) -> Option<&AddressSpace> {
-        self.spaces.get(&process.unwrap_or(KERNEL))
+        self.spaces.get(&process.unwrap_or(KERNEL_PROCESS))
     }
 
     /// Adds a mapping, in place of those that it overlaps.
@@ -58,7 +56,7 @@ impl AddressSpaces {
         if start == end {
             return;
         }
-        let to_file = if process == KERNEL { 0 } else { file_offset.wrapping_sub(start) };
+        let to_file = if process == KERNEL_PROCESS { 0 } else { file_offset.wrapping_sub(start) };
         self.versions += 1;
         let space = self.spaces.entry(process).or_default();
         space.version = self.versions;
@@ -134,7 +132,7 @@ mod tests {
     use super::*;
 
     fn mapping(process: u32, start: u64, size: u64, file_offset: u64) -> FileMapping<'static> {
-        FileMapping { process, start, size, file_offset, file: b"" }
+        FileMapping { process, start, size, file_offset, build_id: None, file: b"" }
     }
 
     #[test]

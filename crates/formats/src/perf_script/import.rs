@@ -5,13 +5,14 @@ use std::mem;
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, ProfileSink, Recovery, Sample, Segment,
-    StringId, TableFull, Tables, Thread, ValueType,
+    Frame, FrameId, Label, LabelValue, LabelsId, Mode, NativeFrame, NativeModule, ProfileSink, Recovery,
+    Sample, Segment, StringId, TableFull, Tables, Thread, ValueType,
 };
+use hashbrown::HashSet;
 
 use super::NAME;
 use super::header::{self, SampleHeader};
-use super::read::{self, ChainFrame, INLINED, Source, UNKNOWN};
+use super::read::{self, ChainFrame, INLINED, MappedCode, Source, UNKNOWN};
 use crate::frames::memo::FrameMemo;
 use crate::lines::import::{LineFault, LineOutput, LineParser};
 use crate::lines::text::{excerpt, head_of};
@@ -22,6 +23,9 @@ pub const MOST_EVENTS: usize = 64;
 
 /// The bytes from the start of an input whose headers show its events and whether they have times.
 const HEAD_BYTES: usize = 64 << 10;
+
+/// The most modules that are stated. Others stay names.
+const MOST_MODULES: usize = 1 << 16;
 
 /// The key of the CPU's label.
 const CPU: &[u8] = b"cpu";
@@ -34,7 +38,8 @@ const EVENT: &[u8] = b"event";
 ///
 /// A frame has the function, the module and the offset in the function. A function without a symbol is named by its address.
 /// Functions that the compiler put into others (`(inlined)`) have no module. Comments, records that are not samples, and what
-/// tracepoints say are skipped; a note counts the latter.
+/// tracepoints say are skipped; a note counts the latter. Records of mapped code (`--show-mmap-events`) become entries
+/// [`NativeModule::KEY`] of the metadata.
 ///
 /// The last sample counts with or without a blank line after it.
 ///
@@ -77,6 +82,7 @@ pub fn import(
         events,
         values: Vec::new(),
         names: NameMemo::default(),
+        modules: HashSet::new(),
         skipped_texts: 0,
         is_noted: false,
     };
@@ -91,6 +97,7 @@ struct Importer<'a> {
     /// The values of the sample being delivered.
     values: Vec<i64>,
     names: NameMemo,
+    modules: HashSet<StringId>,
     /// The samples of tracepoints whose text was skipped.
     skipped_texts: u64,
     is_noted: bool,
@@ -126,6 +133,7 @@ impl LineParser for Importer<'_> {
             return Ok(flow);
         }
         if memchr::memmem::find(line, b"PERF_RECORD_").is_some() {
+            self.module(line, output)?;
             return Ok(ControlFlow::Continue(()));
         }
         Err(LineFault::Invalid(bad_line(line, self.open.is_some())))
@@ -154,6 +162,19 @@ impl LineParser for Importer<'_> {
 }
 
 impl Importer<'_> {
+    /// Passes on the module of a record of a mapping, unless that was done.
+    fn module(&mut self, line: &[u8], output: &mut LineOutput<'_>) -> Result<(), LineFault> {
+        let Some(MappedCode { build_id, start, end, path }) = read::mapped_code(line) else { return Ok(()) };
+        let module = NativeModule { build_id: build_id.to_owned(), start, end, path: path.to_owned() };
+        let tables = &mut *self.chain.tables;
+        let (key, value) = (NativeModule::KEY.as_bytes(), module.to_string());
+        let (key, value) = (tables.intern_string(key)?, tables.intern_string(value.as_bytes())?);
+        if self.modules.len() < MOST_MODULES && self.modules.insert(value) {
+            output.state(tables, key, value)?;
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, header: &SampleHeader<'_>, output: &mut LineOutput<'_>) -> Result<(), LineFault> {
         let tables = &mut *self.chain.tables;
         let known = self.events.value_types.len();

@@ -102,6 +102,39 @@ pub(super) fn source(line: &[u8]) -> Option<Source<'_>> {
     })
 }
 
+/// Code that a process has mapped, by its place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MappedCode<'a> {
+    /// The build ID; empty if it is not stated.
+    pub(super) build_id: &'a str,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) path: &'a str,
+}
+
+/// Parses a record of mapped code: `[0xSTART(0xSIZE) @ OFFSET DEVICE INODE GENERATION]: r-xp PATH`, where a build ID in angle
+/// brackets may replace the numbers behind the offset. `None` for another line.
+///
+/// Source: Linux 6.1, `tools/perf/util/event.c`, `perf_event__fprintf_mmap2`.
+pub(super) fn mapped_code(line: &[u8]) -> Option<MappedCode<'_>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (_, text) = text.split_once("PERF_RECORD_MMAP")?;
+    let (_, text) = text.split_once('[')?;
+    let (range, text) = text.split_once("]: ")?;
+    let (access, path) = text.trim_end().split_once(' ')?;
+    if !access.contains('x') || !path.starts_with('/') {
+        return None;
+    }
+    let (memory, file) = range.split_once(" @ ")?;
+    let size = memory.split_once('(')?.1.strip_suffix(')')?;
+    let hex = |number: &str| u64::from_str_radix(number.trim_start_matches("0x"), 16).ok();
+    let mut file = file.split(' ');
+    let start = hex(file.next()?)?;
+    let build_id = file.next()?.strip_prefix('<').and_then(|id| id.strip_suffix('>')).unwrap_or_default();
+    let end = start.checked_add(hex(size)?).filter(|&end| end > start)?;
+    Some(MappedCode { build_id, start, end, path })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +161,26 @@ mod tests {
         assert_eq!(parts(" ab f(int)"), ("ab".into(), text("f(int)"), None, None));
         assert_eq!(parts(" ab (/lib/x)"), ("ab".into(), None, None, text("/lib/x")));
         assert_eq!(parts(" ab"), ("ab".into(), None, None, None));
+    }
+
+    #[test]
+    fn mapped_code_is_a_module_with_the_build_id_that_is_stated() {
+        let line = |range: &str, rest: &str| {
+            format!("php 9 59.75: PERF_RECORD_MMAP2 9/9: [0x55fab5868000(0x1000) @ {range}]: {rest}")
+        };
+        let found = |line: String| {
+            mapped_code(line.as_bytes()).map(|MappedCode { build_id, start, end, path }| {
+                format!("{build_id}|{start:x}-{end:x}|{path}")
+            })
+        };
+        let numbers = "0x1000 fe:00 5326958 1644032496";
+        assert_eq!(found(line(numbers, "r-xp /usr/bin/a b")).unwrap(), "|1000-2000|/usr/bin/a b");
+        assert_eq!(found(line("0 <5f3a01>", "r-xp /x")).unwrap(), "5f3a01|0-1000|/x");
+        for (range, rest) in
+            [(numbers, "r--p /x"), (numbers, "r-xp [vdso]"), ("0xffffffffffffffff 0", "r-xp /x"), ("", "")]
+        {
+            assert_eq!(found(line(range, rest)), None, "{range} {rest}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub struct ExportOptions {
 
 /// Whether opcodes are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OpcodeOutput {
     /// Leave them out, for all readers of the format.
     #[default]

@@ -263,6 +263,14 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_begins_with_its_own_depth() {
+        let texts = ["3 f", "3  f", "3", "3f", "4 f", " f", "x f", "33 f"];
+        let own = texts.into_iter().filter(|text| begins_with_depth(text.as_bytes(), 3));
+        assert_eq!(own.collect::<Vec<_>>(), ["3 f", "3  f"]);
+        assert!(begins_with_depth(b"0 f", 0) && !begins_with_depth(b" f", 0));
+    }
+
+    #[test]
     fn a_frame_is_depth_function_file_and_line() {
         assert_eq!(read("0 App\\Db::query /app/Db.php:42"), frame_of("App\\Db::query", "/app/Db.php", 42));
         assert_eq!(read("0 usleep <internal>:-1"), frame_of("usleep", "<internal>", -1));

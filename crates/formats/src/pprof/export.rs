@@ -4,15 +4,14 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use borehole_model::{
-    Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StringId, Tables, Thread,
-    ThreadNames, ValueType,
+    Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StatedModules, StringId, Tables,
+    Thread, ThreadNames, ValueType,
 };
 use hashbrown::HashMap;
 
 use super::encode::{ProfileHeader, depth_limit, number_type, scope_labels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::StackRows;
-use super::stated_modules::StatedModules;
 use super::symbols::DocumentSymbols;
 use super::write::{DocumentStream, FieldStream, FileCompression};
 use crate::documents::numbered::Numbered;

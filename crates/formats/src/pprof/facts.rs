@@ -78,3 +78,57 @@ fn is_value_type(payload: &[u8]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A string of the table, which tells that it is a profile.
+    const STRING: &[u8] = &[6 << 3 | 2, 1, b'a'];
+
+    #[test]
+    fn each_field_has_its_wire_type() {
+        for number in 0..20_u8 {
+            let with = |wire: u8| {
+                let tag = u64::from(number) << 3 | u64::from(wire);
+                let mut field = Vec::new();
+                borehole_wire::put_varint(&mut field, tag);
+                field.push(0);
+                is_pprof(&[STRING, &field].concat())
+            };
+            let is_number = matches!(number, 7..=10 | 12..=15);
+            let is_bytes = matches!(number, 1..=6 | 11 | 13);
+            assert_eq!([0, 1, 2, 5].map(with), [is_number, false, is_bytes, false], "field {number}");
+        }
+    }
+
+    #[test]
+    fn value_types_and_strings_tell_and_nothing_else() {
+        assert!(!is_pprof(b""));
+        assert!(is_pprof(STRING));
+        assert!(!is_pprof(&[2 << 3 | 2, 1, b'a']) && !is_pprof(&[9 << 3, 1]));
+        for number in [1, 11] {
+            let of = |payload: &[u8]| {
+                let length = u8::try_from(payload.len()).unwrap();
+                is_pprof(&[&[number << 3 | 2, length][..], payload].concat())
+            };
+            assert!(of(&[]) && of(&[0x08, 1]) && of(&[0x10, 2]) && of(&[0x08, 1, 0x10, 2]), "{number}");
+            assert!(!of(&[0x18, 1]) && !of(&[0x08]) && !of(&[0x08, 1, 0x0a, 0]), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_field_may_go_on_behind_the_prefix_unless_it_is_too_long() {
+        let cut = |length: usize| {
+            let mut bytes = [STRING, &[2 << 3 | 2]].concat();
+            borehole_wire::put_varint(&mut bytes, length as u64);
+            is_pprof(&bytes)
+        };
+        assert!(cut(1) && cut(MAX_FIELD_BYTES));
+        assert!(!cut(MAX_FIELD_BYTES + 1));
+        for tail in [&[0x80][..], &[9 << 3, 0x80], &[2 << 3 | 2, 0x80]] {
+            assert!(is_pprof(&[STRING, tail].concat()), "{tail:?}");
+            assert!(!is_pprof(tail), "{tail:?}");
+        }
+    }
+}

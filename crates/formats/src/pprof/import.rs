@@ -2,7 +2,9 @@
 
 use std::io::BufRead;
 
-use borehole_model::{Context, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames};
+use borehole_model::{
+    Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames,
+};
 
 use super::NAME;
 use super::columns::SampleRoles;
@@ -12,7 +14,7 @@ use super::prune::Pruning;
 use super::read::{PprofDocument, PprofSample, PprofSamples};
 use super::resolve::SampleResolver;
 use crate::documents::whole::{self, DocumentDamage};
-use crate::symbols::resolve::SymbolDocument as _;
+use crate::symbols::resolve::{StatedFiles, SymbolDocument as _};
 use crate::times::{stated_duration, stated_period};
 use crate::{ReadError, ReadOptions};
 
@@ -111,6 +113,9 @@ fn file_metadata(
             Some(at) if at > 0 && !is_field(&comment[..at]) => put(&comment[..at], &comment[at + 1..])?,
             _ => put(metadata::COMMENT.as_bytes(), comment)?,
         }
+    }
+    for module in StatedFiles::of(document, document.nameless()).texts {
+        put(NativeModule::KEY.as_bytes(), module.as_bytes())?;
     }
     if document.duration_ns > 0 {
         put(stated_duration::KEY.as_bytes(), document.duration_ns.to_string().as_bytes())?;

@@ -18,7 +18,6 @@ mod prune;
 mod read;
 mod resolve;
 mod rows;
-mod stated_modules;
 mod symbols;
 mod write;
 

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::NAME;
-use super::layout::{KEYS, label, profile, sample};
+use super::layout::{KEYS, label, mapping as own, profile, sample};
 use crate::documents::protobuf_fields::{MessageFields, WireField, read_document};
 use crate::documents::whole::DocumentDamage;
 use crate::symbols::layout::location;
@@ -57,6 +57,8 @@ pub(super) struct PprofDocument {
     lines: Vec<SourceLine>,
     pub(super) sample_types: Vec<TypeIndexes>,
     mappings: HashMap<u64, SymbolMapping>,
+    /// The strings of the build IDs of mappings.
+    build_ids: HashMap<u64, u64>,
     locations: HashMap<u64, PprofLocation>,
     functions: HashMap<u64, SymbolFunction>,
     pub(super) comments: Vec<u64>,
@@ -101,6 +103,7 @@ impl PprofDocument {
     fn held_bytes(&self) -> usize {
         let strings = self.strings.held_bytes() + self.string_ends.held_bytes();
         let maps = self.mappings.allocation_size()
+            + self.build_ids.allocation_size()
             + self.locations.allocation_size()
             + self.functions.allocation_size();
         strings + maps + self.lines.held_bytes() + self.sample_types.held_bytes() + self.comments.held_bytes()
@@ -114,6 +117,12 @@ impl PprofDocument {
             profile::SAMPLE => field.message().map(drop),
             profile::MAPPING => {
                 let (id, row) = SymbolMapping::read(field.message()?, KEYS)?;
+                let mut build_id = 0;
+                field.message()?.each(|field| match field.number {
+                    own::BUILD_ID => field.number_to(&mut build_id),
+                    _ => Ok(()),
+                })?;
+                self.build_ids.insert(id, build_id);
                 insert(&mut self.mappings, "mapping", id, row, field.offset)
             }
             profile::LOCATION => self.take_location(field),
@@ -169,6 +178,12 @@ impl PprofDocument {
         at(&self.locations, "location", id, offset)
     }
 
+    /// The locations without a function.
+    pub(super) fn nameless(&self) -> impl Iterator<Item = &SymbolLocation> {
+        let has_no_lines = |location: &&PprofLocation| location.lines.is_empty();
+        self.locations.values().filter(has_no_lines).map(|location| &location.symbol)
+    }
+
     /// The lines of a location, innermost first.
     pub(super) fn lines(&self, location: &PprofLocation) -> &[SourceLine] {
         &self.lines[location.lines.clone()]
@@ -201,6 +216,10 @@ impl SymbolDocument for PprofDocument {
 
     fn mapping(&self, id: u64, offset: u64) -> Result<SymbolMapping, Error> {
         at(&self.mappings, "mapping", id, offset).copied()
+    }
+
+    fn build_id(&self, id: u64) -> Option<&[u8]> {
+        self.string(*self.build_ids.get(&id)?, 0).ok()
     }
 
     fn function(&self, id: u64, offset: u64) -> Result<SymbolFunction, Error> {

@@ -8,7 +8,7 @@ use super::prune::{Cut, Pruning};
 use super::read::{PprofDocument, PprofLabel, PprofSample, malformed};
 use crate::documents::samples::ResolvedSample;
 use crate::symbols::read::{SymbolFunction, SymbolMapping};
-use crate::symbols::resolve::{FrameRange, SymbolDocument as _, SymbolResolver};
+use crate::symbols::resolve::{FrameRange, StatedFiles, SymbolDocument as _, SymbolResolver};
 use crate::{Error, ReadError};
 
 /// Resolves samples.
@@ -25,7 +25,7 @@ pub(super) struct SampleResolver<'d> {
 impl<'d> SampleResolver<'d> {
     pub(super) fn new(document: &'d PprofDocument, tables: &'d mut Tables, pruning: Pruning) -> Self {
         Self {
-            symbols: SymbolResolver::new(document, tables),
+            symbols: SymbolResolver::new(document, StatedFiles::of(document, document.nameless()), tables),
             pruning,
             known: HashMap::new(),
             locations: Vec::new(),

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use borehole_model::{FrameId, NativeModule, StackId, StringId, Tables};
+use borehole_model::{FrameId, NativeModule, StackId, StatedModules, StringId, Tables};
 
 use super::layout::{KEYS, mapping as own, profile};
-use super::stated_modules::StatedModules;
 use super::write::{FieldStream, Message};
 use crate::Losses;
 use crate::symbols::layout::{ID, mapping};

@@ -8,6 +8,7 @@ pub(super) use crate::documents::protobuf::{FieldStream, Message};
 
 /// The compression of a file. `go tool pprof` reads both kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FileCompression {
     /// Gzip at the default level, without a time in its header: equal profiles give equal bytes.
     #[default]

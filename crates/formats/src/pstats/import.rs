@@ -5,6 +5,7 @@ use std::io::BufRead;
 use borehole_model::{
     Frame, FrameId, Measure, ProfileSink, Recovery, Segment, TableFull, Tables, ValueType, Warning,
 };
+use hashbrown::HashMap;
 
 use super::NAME;
 use super::read::{BUILT_IN, CallStats, FileStats, FunctionKey, FunctionStats};
@@ -73,12 +74,13 @@ fn deliver(
     };
     let recovery = &mut damage.recovery;
     let mut sums = CallSums::begin(segment, tables, sink, recovery)?;
+    let mut frames = KnownFrames::default();
     let (mut callers, mut undivided) = (0_u64, 0_u64);
     for function in &stats.functions {
         if stats.is_sampled {
             callers += u64::from(!function.callers.is_empty());
-            sampled(function, &mut sums, recovery)?;
-        } else if called(function, &mut sums, recovery)? == Division::None {
+            sampled(function, &mut frames, &mut sums, recovery)?;
+        } else if called(function, &mut frames, &mut sums, recovery)? == Division::None {
             undivided += 1;
         }
     }
@@ -108,10 +110,11 @@ enum Division {
 /// Passes the samples of a function.
 fn sampled(
     function: &FunctionStats<'_>,
+    frames: &mut KnownFrames,
     sums: &mut CallSums<'_>,
     recovery: &mut Recovery,
 ) -> Result<(), ReadError> {
-    let frame = intern(&function.function, sums.tables)?;
+    let frame = frames.intern(&function.function, sums.tables)?;
     let CallStats { calls, primitive_calls, self_ns, total_ns } = function.sums;
     let count = u64::try_from(primitive_calls).unwrap_or(0);
     sums.add(None, frame, (count, &[calls, total_ns, self_ns]), recovery)
@@ -120,11 +123,12 @@ fn sampled(
 /// Passes the calls of a function: a stack for each caller, and one for the rest.
 fn called(
     function: &FunctionStats<'_>,
+    frames: &mut KnownFrames,
     sums: &mut CallSums<'_>,
     recovery: &mut Recovery,
 ) -> Result<Division, ReadError> {
-    let frame = intern(&function.function, sums.tables)?;
-    let callers = function.callers.iter().map(|(caller, _)| intern(caller, sums.tables));
+    let frame = frames.intern(&function.function, sums.tables)?;
+    let callers = function.callers.iter().map(|(caller, _)| frames.intern(caller, sums.tables));
     let callers = callers.collect::<Result<Vec<_>, _>>()?;
     let part = |number: fn(&CallStats) -> i64| -> Vec<i64> {
         function.callers.iter().map(|(_, sums)| number(sums)).collect()
@@ -157,10 +161,22 @@ fn called(
     Ok(if is_timed && !is_divided { Division::None } else { Division::ByCaller })
 }
 
-fn intern(key: &FunctionKey<'_>, tables: &mut Tables) -> Result<FrameId, TableFull> {
-    let function = tables.intern_string(key.name)?;
-    let is_known = !key.file.is_empty() && key.file != BUILT_IN;
-    let file = is_known.then(|| tables.intern_string(key.file)).transpose()?;
-    let line = (key.line > 0).then_some(key.line);
-    tables.intern_frame(&Frame { file, line, ..Frame::named(function) })
+/// The frames of functions, by the places of their texts in the file and their lines: callers have the texts of functions.
+#[derive(Debug, Default)]
+struct KnownFrames(HashMap<(*const u8, i64, *const u8), FrameId>);
+
+impl KnownFrames {
+    fn intern(&mut self, key: &FunctionKey<'_>, tables: &mut Tables) -> Result<FrameId, TableFull> {
+        let place = (key.file.as_ptr(), key.line, key.name.as_ptr());
+        if let Some(&known) = self.0.get(&place) {
+            return Ok(known);
+        }
+        let function = tables.intern_string(key.name)?;
+        let is_known = !key.file.is_empty() && key.file != BUILT_IN;
+        let file = is_known.then(|| tables.intern_string(key.file)).transpose()?;
+        let line = (key.line > 0).then_some(key.line);
+        let frame = tables.intern_frame(&Frame { file, line, ..Frame::named(function) })?;
+        self.0.insert(place, frame);
+        Ok(frame)
+    }
 }

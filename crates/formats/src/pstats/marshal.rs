@@ -2,7 +2,7 @@
 //!
 //! Source: CPython 3.8 to 3.15, `Python/marshal.c`: the codes of types, `FLAG_REF`, and integers in digits of 15 bits.
 
-use std::rc::Rc;
+use std::ops::Range;
 
 use borehole_wire::Cursor;
 
@@ -22,7 +22,7 @@ const OBJECT_BYTES: usize = 2 * size_of::<MarshalObject<'_>>();
 /// The number of objects between checks of their memory.
 const CHECKED_OBJECTS: usize = 1024;
 
-/// An object.
+/// An object. The objects inside of it are in [`MarshalReader::parts`].
 #[derive(Clone, Debug)]
 pub(super) enum MarshalObject<'a> {
     /// The end of a dictionary.
@@ -33,13 +33,18 @@ pub(super) enum MarshalObject<'a> {
     Integer(i64),
     Float(f64),
     Text(&'a [u8]),
-    Tuple(Rc<[MarshalObject<'a>]>),
-    Dictionary(Rc<[(MarshalObject<'a>, MarshalObject<'a>)]>),
+    Tuple(Range<u32>),
+    /// Keys and values by turns.
+    Dictionary(Range<u32>),
 }
 
 /// Reads objects.
 pub(super) struct MarshalReader<'a> {
     cursor: Cursor<'a>,
+    /// The objects inside of others, those of one after each other.
+    inner: Vec<MarshalObject<'a>>,
+    /// The objects inside of those that are being read.
+    open: Vec<MarshalObject<'a>>,
     /// The objects that later ones may refer to; `None` while they are read.
     referred: Vec<Option<MarshalObject<'a>>>,
     limits: Limits,
@@ -48,7 +53,20 @@ pub(super) struct MarshalReader<'a> {
 
 impl<'a> MarshalReader<'a> {
     pub(super) const fn new(bytes: &'a [u8], limits: Limits) -> Self {
-        Self { cursor: Cursor::new(bytes, 0), referred: Vec::new(), limits, count: 0 }
+        Self {
+            cursor: Cursor::new(bytes, 0),
+            inner: Vec::new(),
+            open: Vec::new(),
+            referred: Vec::new(),
+            limits,
+            count: 0,
+        }
+    }
+
+    /// The objects inside of a tuple or a dictionary; none of other objects.
+    pub(super) fn parts(&self, object: &MarshalObject<'_>) -> &[MarshalObject<'a>] {
+        let (MarshalObject::Tuple(range) | MarshalObject::Dictionary(range)) = object else { return &[] };
+        self.inner.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
 
     /// The object that the bytes begin with.
@@ -125,18 +143,35 @@ impl<'a> MarshalReader<'a> {
     }
 
     fn tuple(&mut self, length: usize, depth: u32) -> Result<MarshalObject<'a>, Error> {
-        let objects: Result<Rc<[_]>, _> = (0..length).map(|_| self.nested(depth + 1)).collect();
-        Ok(MarshalObject::Tuple(objects?))
+        let begin = self.open.len();
+        for _ in 0..length {
+            let object = self.nested(depth + 1)?;
+            self.open.push(object);
+        }
+        self.close(begin).map(MarshalObject::Tuple)
     }
 
     fn dictionary(&mut self, depth: u32) -> Result<MarshalObject<'a>, Error> {
-        let mut entries = Vec::new();
+        let begin = self.open.len();
         loop {
             match self.nested(depth + 1)? {
-                MarshalObject::Null => return Ok(MarshalObject::Dictionary(entries.into())),
-                key => entries.push((key, self.nested(depth + 1)?)),
+                MarshalObject::Null => return self.close(begin).map(MarshalObject::Dictionary),
+                key => self.open.push(key),
             }
+            let value = self.nested(depth + 1)?;
+            self.open.push(value);
         }
+    }
+
+    /// Moves the objects of an object that was read behind those of others.
+    fn close(&mut self, begin: usize) -> Result<Range<u32>, Error> {
+        let start = self.inner.len();
+        self.inner.extend(self.open.drain(begin..));
+        let place = |place: usize| {
+            let position = Position::Byte(self.cursor.offset());
+            u32::try_from(place).map_err(|_| Error::malformed(NAME, position, "too many objects"))
+        };
+        Ok(place(start)?..place(self.inner.len())?)
     }
 
     fn signed(&mut self) -> Result<i32, Error> {

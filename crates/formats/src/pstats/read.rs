@@ -53,44 +53,49 @@ impl<'a> FileStats<'a> {
     /// If it is damaged, holds something else, or takes more memory than allowed.
     pub(super) fn read(bytes: &'a [u8], limits: Limits) -> Result<Self, Error> {
         let mut reader = MarshalReader::new(bytes, limits);
-        let MarshalObject::Dictionary(entries) = reader.object()? else {
+        let object = reader.object()?;
+        if !matches!(object, MarshalObject::Dictionary(_)) {
             return Err(invalid("expected a dictionary of functions"));
-        };
+        }
         let mut stats = Self { functions: Vec::new(), is_sampled: false, rest: reader.rest().len() };
-        for (key, sums) in entries.iter() {
-            match parts(key) {
+        for [key, sums] in reader.parts(&object).as_chunks().0 {
+            match reader.parts(key) {
                 [MarshalObject::Text(text)] if *text == SAMPLED.as_bytes() => stats.is_sampled = true,
-                _ => stats.functions.push(function_stats(key, sums)?),
+                _ => stats.functions.push(function_stats(&reader, key, sums)?),
             }
         }
         Ok(stats)
     }
 }
 
-fn function_stats<'a>(key: &MarshalObject<'a>, sums: &MarshalObject<'a>) -> Result<FunctionStats<'a>, Error> {
-    let [primitive, calls, own, total, MarshalObject::Dictionary(callers)] = parts(sums) else {
+fn function_stats<'a>(
+    objects: &MarshalReader<'a>,
+    key: &MarshalObject<'a>,
+    sums: &MarshalObject<'a>,
+) -> Result<FunctionStats<'a>, Error> {
+    let [primitive, calls, own, total, callers @ MarshalObject::Dictionary(_)] = objects.parts(sums) else {
         return Err(invalid("expected calls, times and callers of a function"));
     };
     let sums = call_stats([calls, primitive, own, total])?;
-    let caller = |(key, sums): &(MarshalObject<'a>, MarshalObject<'a>)| {
+    let caller = |[key, sums]: &[MarshalObject<'a>; 2]| {
         let sums = match sums {
             // `profile` counts calls only, and so does the sampling profiler.
             MarshalObject::Integer(calls) => CallStats { calls: *calls, ..CallStats::default() },
             _ => {
-                let [calls, primitive, own, total] = parts(sums) else {
+                let [calls, primitive, own, total] = objects.parts(sums) else {
                     return Err(invalid("expected calls and times of a caller"));
                 };
                 call_stats([calls, primitive, own, total])?
             }
         };
-        Ok((function_key(key)?, sums))
+        Ok((function_key(objects, key)?, sums))
     };
-    let callers = callers.iter().map(caller).collect::<Result<_, _>>()?;
-    Ok(FunctionStats { function: function_key(key)?, sums, callers })
+    let callers = objects.parts(callers).as_chunks().0.iter().map(caller).collect::<Result<_, _>>()?;
+    Ok(FunctionStats { function: function_key(objects, key)?, sums, callers })
 }
 
-fn function_key<'a>(key: &MarshalObject<'a>) -> Result<FunctionKey<'a>, Error> {
-    match parts(key) {
+fn function_key<'a>(objects: &MarshalReader<'a>, key: &MarshalObject<'a>) -> Result<FunctionKey<'a>, Error> {
+    match objects.parts(key) {
         [MarshalObject::Text(file), MarshalObject::Integer(line), MarshalObject::Text(name)] => {
             Ok(FunctionKey { file, line: *line, name })
         }
@@ -120,13 +125,6 @@ fn call_stats([calls, primitive, own, total]: [&MarshalObject<'_>; 4]) -> Result
 #[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
 fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
-}
-
-fn parts<'o, 'a>(object: &'o MarshalObject<'a>) -> &'o [MarshalObject<'a>] {
-    match object {
-        MarshalObject::Tuple(parts) => parts,
-        _ => &[],
-    }
 }
 
 fn invalid(expected: &str) -> Error {

@@ -284,3 +284,43 @@ fn top(
         put(text, format_args!("  {line}\n"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The output of `repr` of Python 3.11.
+    #[test]
+    fn texts_are_quoted_as_python_quotes_them() {
+        for (text, quoted_text) in [
+            ("plain", "'plain'"),
+            ("a'b", "\"a'b\""),
+            ("a\"b", "'a\"b'"),
+            ("a'b\"c", "'a\\'b\"c'"),
+            ("a\\b", "'a\\\\b'"),
+            ("a\nb", "'a\\nb'"),
+            ("a\rb", "'a\\rb'"),
+            ("a\tb", "'a\\tb'"),
+            ("a\0b", "'a\\x00b'"),
+            ("a\x1fb", "'a\\x1fb'"),
+            ("a\x7fb", "'a\\x7fb'"),
+            ("a\u{9f}b", "'a\\x9fb'"),
+            ("é", "'é'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(text), quoted_text);
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_in_which_the_longest_is_at_least_one() {
+        for (longest_s, name) in
+            [(0.0, "μs"), (0.000_999, "μs"), (0.001, "ms"), (0.999, "ms"), (1.0, "s"), (3600.0, "s")]
+        {
+            let (unit_name, per_second) = unit(longest_s);
+            assert_eq!(unit_name, name, "{longest_s}");
+            assert!(longest_s * per_second < 1000.0 || name == "s");
+        }
+        assert_eq!((percent(0, 0), percent(1, 0), percent(1, 4)), (0.0, 0.0, 25.0));
+    }
+}

@@ -34,6 +34,7 @@ pub enum Record<'a> {
 
 /// The beginning of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SegmentStart {
     /// The contents of the header.
     pub header: Header,

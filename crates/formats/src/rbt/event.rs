@@ -8,6 +8,7 @@ use super::layout::{EventType, FRAME_HAS_OPCODE, FRAME_NATIVE};
 
 /// An event with an undecoded payload.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RawEvent<'a> {
     /// The type byte.
     pub type_byte: u8,

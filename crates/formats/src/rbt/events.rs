@@ -350,7 +350,7 @@ impl<R: Read> EventReader<R> {
             if !damage.is_truncated() {
                 return Err(Error::malformed(NAME, Position::Byte(offset), damage.to_string()));
             }
-            self.warn(offset, 0, damage.to_string());
+            self.warnings.push(Warning::truncated(damage.to_string()).at(offset));
         }
         self.failed = true;
         Ok(None)
@@ -384,7 +384,8 @@ impl<R: Read> EventReader<R> {
     }
 
     fn cut(&mut self, left: usize, message: String) -> Result<Option<NextRecord>, Error> {
-        self.warn(self.window.offset(), left as u64, message);
+        let warning = Warning::truncated(message).at(self.window.offset());
+        self.warnings.push(warning.losing(left as u64));
         self.window.consume(left);
         self.end()
     }

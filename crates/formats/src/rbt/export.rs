@@ -182,9 +182,12 @@ impl<W: Write> Exporter<W> {
         }
     }
 
-    /// Microseconds since the previous sample: as stored by the source, otherwise by the clock.
+    /// Microseconds since the previous sample: by the clock, otherwise as stored by the source. The first sample of a source
+    /// with differences counts from the clock's origin, as there: those before it may have been left out.
     fn delta_us(&self, sample: &Sample<'_>) -> Option<i64> {
-        let since_last = time_us(sample).zip(self.last_time_us).and_then(|(now, last)| now.checked_sub(last));
+        let origin_us = sample.delta_us.map(|_| 0);
+        let last_us = self.last_time_us.or(origin_us);
+        let since_last = time_us(sample).zip(last_us).and_then(|(now, last)| now.checked_sub(last));
         let delta = since_last.or(sample.delta_us);
         match self.options.timestamps {
             Timestamps::AsSource if sample.time_ns.is_none() => sample.delta_us,

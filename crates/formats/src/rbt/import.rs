@@ -18,8 +18,9 @@ use super::layout::NAME;
 use super::paths::CallPath;
 use super::read::Reader;
 use super::segment_process::SegmentProcess;
+use crate::frames::composed::{ComposedBytes, LongNames};
 use crate::frames::function_name::FunctionName;
-use crate::{ReadError, ReadOptions};
+use crate::{Position, ReadError, ReadOptions};
 
 /// Streams `input`, raw or compressed, into `sink`.
 ///
@@ -172,11 +173,14 @@ impl<'a> Importer<'a> {
     fn sample(&mut self, sample: &StoredSample<'_>) -> Result<ControlFlow<()>, ReadError> {
         self.announce()?;
         let definitions = sample.definitions;
-        let stack = self.rows.stack(sample.stack, definitions, self.tables)?;
+        let stack = self.rows.stack(sample.stack, definitions, sample.offset, self.tables);
+        let stack = stack.map_err(|fault| fault.at(sample.offset))?;
         let labels = match sample.annotations {
             None => None,
             Some(pairs) => {
-                let mut interner = RowInterner { rows: &mut self.rows, definitions, tables: self.tables };
+                let offset = sample.offset;
+                let mut interner =
+                    RowInterner { rows: &mut self.rows, definitions, offset, tables: self.tables };
                 Some(interner.labels(pairs)?)
             }
         };
@@ -209,7 +213,32 @@ struct SegmentRows {
     /// `None` also for stacks without frames.
     stacks: Vec<Option<StackId>>,
     labels: HashMap<Box<[(StringIndex, StringIndex)]>, LabelsId>,
+    functions: HashMap<[StringIndex; 3], (StringId, NameParts)>,
     name: Vec<u8>,
+    /// Of all segments.
+    name_bytes: ComposedBytes,
+}
+
+/// The reason why a stack cannot be added to the tables.
+enum StackFault {
+    Full(TableFull),
+    LongNames(LongNames),
+}
+
+impl From<TableFull> for StackFault {
+    fn from(full: TableFull) -> Self {
+        Self::Full(full)
+    }
+}
+
+impl StackFault {
+    #[cold]
+    fn at(self, offset: u64) -> ReadError {
+        match self {
+            Self::Full(full) => full.into(),
+            Self::LongNames(long) => long.at(NAME, Position::Byte(offset)).into(),
+        }
+    }
 }
 
 impl SegmentRows {
@@ -219,6 +248,7 @@ impl SegmentRows {
         self.calls.clear();
         self.stacks.clear();
         self.labels.clear();
+        self.functions.clear();
     }
 
     #[inline]
@@ -226,11 +256,12 @@ impl SegmentRows {
         &mut self,
         stack: StackIndex,
         definitions: &Definitions,
+        offset: u64,
         tables: &mut Tables,
-    ) -> Result<Option<StackId>, TableFull> {
+    ) -> Result<Option<StackId>, StackFault> {
         match self.stacks.get(stack.index()) {
             Some(&Some(known)) => Ok(Some(known)),
-            _ => RowInterner { rows: self, definitions, tables }.stack(stack),
+            _ => RowInterner { rows: self, definitions, offset, tables }.stack(stack),
         }
     }
 }
@@ -239,12 +270,14 @@ impl SegmentRows {
 struct RowInterner<'a> {
     rows: &'a mut SegmentRows,
     definitions: &'a Definitions,
+    /// Where the sample is whose stack is added.
+    offset: u64,
     tables: &'a mut Tables,
 }
 
 impl RowInterner<'_> {
     #[cold]
-    fn stack(&mut self, stack: StackIndex) -> Result<Option<StackId>, TableFull> {
+    fn stack(&mut self, stack: StackIndex) -> Result<Option<StackId>, StackFault> {
         let Some(leaf) = self.definitions.leaf(stack) else { return Ok(None) };
         // In the order of definition, which the writer of the trace chose: callers and callees are then near each
         // other, in the file and in the tables, whatever order they are sampled in.
@@ -259,7 +292,7 @@ impl RowInterner<'_> {
         Ok(Some(id))
     }
 
-    fn frame(&mut self, frame: FrameIndex) -> Result<FrameId, TableFull> {
+    fn frame(&mut self, frame: FrameIndex) -> Result<FrameId, StackFault> {
         if let Some(Some(known)) = self.rows.frames.get(frame.index()) {
             return Ok(*known);
         }
@@ -284,17 +317,22 @@ impl RowInterner<'_> {
         Ok(id)
     }
 
-    fn function(&mut self, parts: [StringIndex; 3]) -> Result<(StringId, NameParts), TableFull> {
-        let [namespace, class, method] = parts.map(|part| self.definitions.string(part));
+    fn function(&mut self, key: [StringIndex; 3]) -> Result<(StringId, NameParts), StackFault> {
+        if let Some(&known) = self.rows.functions.get(&key) {
+            return Ok(known);
+        }
+        let [namespace, class, method] = key.map(|part| self.definitions.string(part));
         self.rows.name.clear();
         FunctionName { namespace, class, method }.join_into(&mut self.rows.name);
+        self.rows.name_bytes.add(&self.rows.name, self.offset).map_err(StackFault::LongNames)?;
         let function = self.tables.intern_string(&self.rows.name)?;
-        let [namespace, class, method] = parts;
+        let [namespace, class, method] = key;
         let parts = NameParts {
             namespace: self.string(namespace)?,
             class: self.string(class)?,
             method: self.string(method)?,
         };
+        self.rows.functions.insert(key, (function, parts));
         Ok((function, parts))
     }
 

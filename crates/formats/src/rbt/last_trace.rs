@@ -49,3 +49,20 @@ impl LastTrace {
         self.frames.push(SeenFrame { path, content, end: self.texts.len() });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_shared_with_what_was_cleared_even_without_texts() {
+        for name in [&b""[..], b"main"] {
+            let frame = &FrameDef::Native { symbol: name, module: name, offset: 0 };
+            let mut last = LastTrace::default();
+            last.push(frame, WrittenStacks::ROOT);
+            assert_eq!(last.keep_shared(std::slice::from_ref(frame)).0, 1);
+            last.clear();
+            assert_eq!(last.keep_shared(std::slice::from_ref(frame)), (0, WrittenStacks::ROOT));
+        }
+    }
+}

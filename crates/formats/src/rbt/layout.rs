@@ -64,7 +64,7 @@ pub enum EventType {
 
 impl EventType {
     /// All types, in order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: &'static [Self] = &[
         Self::FrameDef,
         Self::StackDef,
         Self::Sample,

@@ -181,7 +181,7 @@ impl Recoverer {
         if (before == StreamPlace::InSegment && !is_alone) || lost_bytes > HEADER_BYTES as u64 {
             self.lose_time(&stream.assembler, from);
         }
-        self.damage(&mut stream.assembler, Warning::new(error.message()).at(from).losing(lost_bytes));
+        self.damage(&mut stream.assembler, Warning::of(error).at(from).losing(lost_bytes));
         Ok(lost_header)
     }
 

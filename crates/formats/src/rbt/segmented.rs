@@ -44,8 +44,8 @@ pub struct SegmentedWriter<'a, W: Write> {
     last_us: Option<u64>,
 }
 
-type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + 'a>;
-type Close<'a, W> = Box<dyn FnMut(W) -> io::Result<()> + 'a>;
+type Open<'a, W> = Box<dyn FnMut(u64) -> io::Result<W> + Send + 'a>;
+type Close<'a, W> = Box<dyn FnMut(W) -> io::Result<()> + Send + 'a>;
 
 enum SegmentTarget<'a, W> {
     /// One stream, stored here between segments.
@@ -76,8 +76,8 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// # Errors
     /// If a stream cannot be opened or written.
     pub fn rotating(
-        open: impl FnMut(u64) -> io::Result<W> + 'a,
-        close: impl FnMut(W) -> io::Result<()> + 'a,
+        open: impl FnMut(u64) -> io::Result<W> + Send + 'a,
+        close: impl FnMut(W) -> io::Result<()> + Send + 'a,
         period_us: u32,
         segment_us: u64,
         compression: SegmentCompression,

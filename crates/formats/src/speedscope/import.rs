@@ -98,7 +98,7 @@ fn look_for_damage(profile: &ParsedProfile, damage: &mut DocumentDamage) -> Resu
         let message = format!(
             "truncated: profile {index} ends with {open_frames} open frames, which end with the profile"
         );
-        damage.recovery.warn(Warning::new(message));
+        damage.recovery.warn(Warning::truncated(message));
     }
     let is_rounded = profile.unit.nanoseconds().is_none() && profile.weights.iter().any(|w| !w.is_whole());
     if is_rounded {

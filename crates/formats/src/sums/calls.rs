@@ -3,15 +3,52 @@
 //! A sum of a function is a stack of that function alone. A part of it that is known by caller is a stack of two: the caller, and
 //! the function. So the numbers of leaves are those of the functions, and longer paths are not made up.
 
-use borehole_model::{Context, FrameId, ProfileSink, Recovery, Sample, Segment, Tables};
+use borehole_model::{
+    Column, Context, FrameId, ProfileSink, Recovery, Sample, Segment, StackId, TableFull, Tables,
+};
 
 use crate::ReadError;
+
+/// The stacks of one frame, by frame: files of sums name their functions again and again.
+#[derive(Debug, Default)]
+pub(crate) struct RootStacks(Column<StackId>);
+
+impl RootStacks {
+    /// The stack of a frame alone.
+    ///
+    /// # Errors
+    /// If the table of stacks is full.
+    #[inline]
+    pub(crate) fn intern(&mut self, frame: FrameId, tables: &mut Tables) -> Result<StackId, TableFull> {
+        match self.0.get(frame.index()) {
+            Some(known) => Ok(known),
+            None => Ok(self.0.set(frame.index(), tables.intern_stack(None, frame)?)),
+        }
+    }
+
+    /// The stack of a frame and its caller, if it has one.
+    ///
+    /// # Errors
+    /// If the table of stacks is full.
+    #[inline]
+    pub(crate) fn called(
+        &mut self,
+        caller: Option<FrameId>,
+        frame: FrameId,
+        tables: &mut Tables,
+    ) -> Result<StackId, TableFull> {
+        let Some(caller) = caller else { return self.intern(frame, tables) };
+        let caller = self.intern(caller, tables)?;
+        tables.intern_stack(Some(caller), frame)
+    }
+}
 
 /// Passes sums to a sink as samples.
 pub(crate) struct CallSums<'a> {
     pub(crate) tables: &'a mut Tables,
     sink: &'a mut dyn ProfileSink,
     segment: Segment,
+    roots: RootStacks,
 }
 
 impl<'a> CallSums<'a> {
@@ -27,7 +64,7 @@ impl<'a> CallSums<'a> {
     ) -> Result<Self, ReadError> {
         sink.segment(Context { tables, segment: &segment })?;
         recovery.segments += 1;
-        Ok(Self { tables, sink, segment })
+        Ok(Self { tables, sink, segment, roots: RootStacks::default() })
     }
 
     /// Passes the sums of `function`, or the part of them when `caller` called it. Sums of nothing are left out.
@@ -45,8 +82,7 @@ impl<'a> CallSums<'a> {
         if recovery.stopped || is_nothing {
             return Ok(());
         }
-        let caller = caller.map(|caller| self.tables.intern_stack(None, caller)).transpose()?;
-        let stack = Some(self.tables.intern_stack(caller, function)?);
+        let stack = Some(self.roots.called(caller, function, self.tables)?);
         let at = Context { tables: self.tables, segment: &self.segment };
         recovery.samples = recovery.samples.saturating_add(count);
         recovery.stopped =

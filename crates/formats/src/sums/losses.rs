@@ -125,4 +125,86 @@ mod tests {
         let report = "process ids dropped: 3, thread ids dropped: 3, thread states dropped: 3";
         assert_eq!(losses.report().to_string(), report);
     }
+    /// A sample with one part each, by the name of its loss.
+    fn parts() -> [(&'static str, Sample<'static>); 8] {
+        let mut tables = Tables::default();
+        let labels = Some(tables.intern_labels(&[]).unwrap());
+        let one = Sample { count: 1, ..Sample::default() };
+        [
+            ("timestamps", Sample { time_ns: Some(0), ..one }),
+            ("timestamps", Sample { delta_us: Some(0), ..one }),
+            ("annotations", Sample { labels, ..one }),
+            ("process ids", Sample { process: Some(0), ..one }),
+            ("thread ids", Sample { thread: Some(0), ..one }),
+            ("interpreter ids", Sample { interpreter: Some(0), ..one }),
+            ("thread states", Sample { status: Some(Status(0)), ..one }),
+            ("measured values", Sample { values: &[0], ..one }),
+        ]
+    }
+
+    #[test]
+    fn each_part_is_counted_by_its_own_name() {
+        let tables = Tables::default();
+        let (counted, uncounted) = (Segment::default(), Segment { is_uncounted: true, ..Segment::default() });
+        for (name, sample) in parts() {
+            for count in 0..3 {
+                let mut losses = SampleLosses::default();
+                let at = Context { tables: &tables, segment: &counted };
+                assert!(losses.sample(at, &Sample { count, ..sample }).unwrap().is_continue());
+                let told: Vec<_> = losses.report().iter().collect();
+                assert_eq!(told, Vec::from_iter((count > 0).then_some((name, count))));
+            }
+            let mut losses = SampleLosses::default();
+            losses.all_but_stack(
+                Context { tables: &tables, segment: &uncounted },
+                &Sample { count: 9, ..sample },
+            );
+            assert_eq!(Vec::from_iter(losses.report().iter()), [(name, 1)]);
+        }
+    }
+
+    #[test]
+    fn parts_that_a_caller_holds_are_left_out() {
+        let tables = Tables::default();
+        let segment = Segment::default();
+        let at = Context { tables: &tables, segment: &segment };
+        let (mut without_labels, mut extras) = (SampleLosses::default(), SampleLosses::default());
+        for (_, sample) in parts() {
+            without_labels.all_but_labels(at, &sample);
+            extras.extras(&sample);
+        }
+        let expected = [
+            ("timestamps", 2),
+            ("thread ids", 1),
+            ("interpreter ids", 1),
+            ("thread states", 1),
+            ("measured values", 1),
+        ];
+        assert_eq!(Vec::from_iter(without_labels.report().iter()), expected);
+        let expected = [("annotations", 1), ("thread states", 1), ("measured values", 1)];
+        assert_eq!(Vec::from_iter(extras.report().iter()), expected);
+    }
+
+    #[test]
+    fn metadata_are_counted_wherever_they_stand() {
+        let mut tables = Tables::default();
+        let text = tables.intern_string(b"a").unwrap();
+        for count in 0..3 {
+            let segment = Segment { metadata: vec![(text, text); count], ..Segment::default() };
+            let at = Context { tables: &tables, segment: &segment };
+            let mut losses = SampleLosses::default();
+            losses.segment(at).unwrap();
+            losses.metadata(at, text, text).unwrap();
+            losses.add_metadata(count);
+            let expected = 2 * count as u64 + 1;
+            assert_eq!(Vec::from_iter(losses.report().iter()), [("metadata entries", expected)]);
+        }
+    }
+
+    #[test]
+    fn only_sums_at_the_ends_are_cut() {
+        let sums = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
+        assert_eq!(cut_sums(sums.into_iter()), 2);
+        assert_eq!(cut_sums(sums[1..5].iter().copied()), 0);
+    }
 }

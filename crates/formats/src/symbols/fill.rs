@@ -21,6 +21,7 @@ pub trait AddressSymbols {
 
 /// A loaded file, as a document states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StatedMapping<'a> {
     /// The path of the file, or a name in brackets.
     pub path: &'a [u8],

@@ -16,6 +16,7 @@ pub(crate) struct TypeIndexes {
 pub(crate) struct SymbolMapping {
     start: u64,
     limit: u64,
+    file_offset: u64,
     /// A string index.
     pub(crate) file: u64,
 }
@@ -63,10 +64,23 @@ impl SymbolMapping {
                 ID => field.number_to(id),
                 mapping::MEMORY_START => field.number_to(&mut row.start),
                 mapping::MEMORY_LIMIT => field.number_to(&mut row.limit),
+                mapping::FILE_OFFSET => field.number_to(&mut row.file_offset),
                 mapping::FILENAME => field.number_to(&mut row.file),
                 _ => Ok(()),
             }
         })
+    }
+
+    /// The offset in the file of an address in memory; `None` outside the range.
+    pub(crate) fn offset_of(&self, address: u64) -> Option<u64> {
+        let is_there = (self.start..self.limit).contains(&address);
+        is_there.then(|| (address - self.start).checked_add(self.file_offset)).flatten()
+    }
+
+    /// The range of the file.
+    pub(crate) const fn file_range(&self) -> (u64, u64) {
+        let length = self.limit.saturating_sub(self.start);
+        (self.file_offset, self.file_offset.saturating_add(length))
     }
 
     /// Whether it states its address range.

@@ -1,6 +1,9 @@
 //! Converts the symbols of a document to frames and stacks of the model.
 
-use borehole_model::{Frame, FrameId, NativeFrame, StackId, StringId, Tables, ValueType};
+use std::collections::BTreeSet;
+
+use borehole_model::{Frame, FrameId, NativeFrame, NativeModule, StackId, StringId, Tables, ValueType};
+use hashbrown::{HashMap, HashSet};
 
 use super::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
 use crate::{Error, ErrorKind, Limits, Position, ReadError};
@@ -28,6 +31,9 @@ pub(crate) trait SymbolDocument {
     /// If there is none.
     fn mapping(&self, key: u64, offset: u64) -> Result<SymbolMapping, Error>;
 
+    /// The text of the build ID of a mapping, if it has one.
+    fn build_id(&self, key: u64) -> Option<&[u8]>;
+
     /// The function with an id or at an index.
     ///
     /// # Errors
@@ -51,6 +57,50 @@ pub(crate) trait SymbolDocument {
     }
 }
 
+/// The file of a mapping, if it has a build ID.
+fn stated_module<D: SymbolDocument>(document: &D, key: u64) -> Option<NativeModule> {
+    let mapping = document.mapping(key, 0).ok().filter(|mapping| key != 0 && mapping.has_range())?;
+    let text =
+        |bytes: &[u8]| std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty()).map(str::to_owned);
+    let is_hex = |id: &&[u8]| id.iter().all(u8::is_ascii_hexdigit);
+    let build_id = document.build_id(key).filter(is_hex).and_then(text)?;
+    let path = document.string(mapping.file, 0).ok().and_then(text)?;
+    let (start, end) = mapping.file_range();
+    Some(NativeModule { build_id, start, end, path })
+}
+
+/// The files with build IDs that code without functions is in.
+#[derive(Debug, Default)]
+pub(crate) struct StatedFiles {
+    /// The texts of [`NativeModule`].
+    pub(crate) texts: BTreeSet<String>,
+    /// By mapping: the name of its file.
+    names: HashMap<u64, String>,
+}
+
+impl StatedFiles {
+    /// The files in which these locations are. Several files with one path have their build ID behind it.
+    pub(crate) fn of<'l, D: SymbolDocument>(
+        document: &D,
+        nameless: impl Iterator<Item = &'l SymbolLocation>,
+    ) -> Self {
+        let mappings: HashSet<u64> = nameless.map(|location| location.mapping).collect();
+        let modules = mappings.into_iter().filter_map(|key| Some((key, stated_module(document, key)?)));
+        let mut modules: Vec<_> = modules.collect();
+        let mut builds: HashMap<String, HashSet<String>> = HashMap::new();
+        for (_, NativeModule { path, build_id, .. }) in &modules {
+            builds.entry_ref(path.as_str()).or_default().insert(build_id.clone());
+        }
+        for (_, module) in &mut modules {
+            if builds[&module.path].len() > 1 {
+                module.path = format!("{} ({})", module.path, module.build_id);
+            }
+        }
+        let texts = modules.iter().map(|(_, module)| module.to_string()).collect();
+        Self { texts, names: modules.into_iter().map(|(key, module)| (key, module.path)).collect() }
+    }
+}
+
 /// The frames of a location, innermost first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameRange {
@@ -70,6 +120,8 @@ pub(crate) struct SymbolResolver<'d, D> {
     limits: Limits,
     /// The number of stacks in the tables before.
     stacks_before: usize,
+    /// The files of code without functions.
+    pub(crate) files: StatedFiles,
 }
 
 /// The bytes that become of a location in a stack, or of a frame, about: what the resolvers and the tables hold of it, and what
@@ -86,12 +138,12 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
     /// The number of frames of a stack from which on their memory is checked.
     const FEW_FRAMES: usize = 1 << 12;
 
-    pub(crate) fn new(document: &'d D, tables: &'d mut Tables) -> Self {
+    pub(crate) fn new(document: &'d D, files: StatedFiles, tables: &'d mut Tables) -> Self {
         let frames_left = Self::FRAMES_PER_BYTE.saturating_mul(document.length());
         let frames_left = frames_left.saturating_add(Self::FRAMES_FREE);
         let (frames, stack, limits) = (Vec::new(), Vec::new(), document.limits());
         let stacks_before = tables.stack_count();
-        Self { document, tables, frames, stack, stack_frames: 0, frames_left, limits, stacks_before }
+        Self { document, tables, frames, stack, stack_frames: 0, frames_left, limits, stacks_before, files }
     }
 
     /// Interns a string of the document.
@@ -161,14 +213,23 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
         })
     }
 
-    /// A frame of which only the address is known: the address is its name.
+    /// A frame of which only the address is known. Its name is the offset in a file with a build ID, which is equal wherever the
+    /// file is loaded, or else the address.
     fn nameless(
         &mut self,
         location: &SymbolLocation,
         mapping: Option<SymbolMapping>,
     ) -> Result<Frame, ReadError> {
-        let function = self.tables.intern_string(format!("{:#x}", location.address).as_bytes())?;
-        let module = mapping.map(|mapping| self.intern(mapping.file, location.offset)).transpose()?;
+        let name = self.files.names.get(&location.mapping);
+        let offset =
+            mapping.and_then(|mapping| mapping.offset_of(location.address)).filter(|_| name.is_some());
+        let address = offset.unwrap_or(location.address);
+        let function = self.tables.intern_string(format!("{address:#x}").as_bytes())?;
+        let module = match (name.filter(|_| offset.is_some()), mapping) {
+            (Some(name), _) => Some(self.tables.intern_string(name.as_bytes())?),
+            (None, Some(mapping)) => Some(self.intern(mapping.file, location.offset)?),
+            (None, None) => None,
+        };
         let native = module.map(|module| NativeFrame { module, offset: None });
         Ok(Frame { native, ..Frame::named(function) })
     }

@@ -46,7 +46,7 @@ pub enum ByteOrder {
 
 impl ByteOrder {
     /// Both orders.
-    pub const ALL: [Self; 2] = [Self::Little, Self::Big];
+    pub const ALL: &'static [Self] = &[Self::Little, Self::Big];
 
     /// Decodes four bytes.
     #[inline]
@@ -89,7 +89,7 @@ impl ByteOrder {
     /// The order in which `bytes`, the first four of a file, are the magic number; `None` if they are not.
     #[must_use]
     pub fn of_magic(bytes: [u8; 4]) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.u32(bytes) == MAGIC)
+        Self::ALL.iter().copied().find(|order| order.u32(bytes) == MAGIC)
     }
 }
 
@@ -330,6 +330,7 @@ impl Footer {
 /// The kinds of records, with their numbers in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum RecordKind {
     /// Samples of the thread's last stack, each with its time and status.
     Repeat = 0,
@@ -343,7 +344,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// All kinds, in order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Repeat, Self::Full, Self::Suffix, Self::PopPush];
+    pub const ALL: &'static [Self] = &[Self::Repeat, Self::Full, Self::Suffix, Self::PopPush];
 
     /// The name in the specification.
     #[must_use]
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn both_layouts_round_trip_in_both_orders_and_are_never_confused() {
-        for byte_order in ByteOrder::ALL {
+        for &byte_order in ByteOrder::ALL {
             for layout in [HeaderLayout::New, HeaderLayout::Old] {
                 let config = if layout == HeaderLayout::New { Config(0x49) } else { Config(0) };
                 let header = FileHeader {

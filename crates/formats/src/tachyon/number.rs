@@ -110,6 +110,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_32_bits_round_trip_at_every_length() {
+        for bits in 0..32 {
+            for value in
+                [(1_u32 << bits) - 1, 1 << bits, 1 << bits | 1, u32::MAX >> bits, 0x5a5a_5a5a >> bits]
+            {
+                let mut bytes = Vec::new();
+                put_varint(&mut bytes, value.into());
+                let mut cursor = Cursor::new(&bytes, 0);
+                assert_eq!((varint_u32(&mut cursor), cursor.rest()), (Ok(value), &b""[..]));
+                assert_eq!(varint(&mut Cursor::new(&bytes, 0)), Ok(value.into()));
+                let cut = varint_u32(&mut Cursor::new(&bytes[..bytes.len() - 1], 7));
+                assert!(
+                    matches!(cut, Err(NumberFault::Cut(error)) if error.offset() == 6 + bytes.len() as u64)
+                );
+            }
+        }
+        let mut bytes = Vec::new();
+        put_varint(&mut bytes, 1 << 32);
+        assert_eq!(varint_u32(&mut Cursor::new(&bytes, 9)), Err(NumberFault::TooLarge(9)));
+    }
+
+    #[test]
     fn ten_bytes_are_read_and_eleven_are_not() {
         let padded = |length: usize| [vec![0x80; length - 1], vec![0]].concat();
         let mut cursor = Cursor::new(b"\x80\x80\x00x", 0);

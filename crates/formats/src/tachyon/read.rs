@@ -12,7 +12,7 @@ use super::region::Region;
 use super::statistics::Statistics;
 use super::tables::FileTables;
 use super::threads::Threads;
-use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning};
+use crate::{Error, ErrorKind, Position, ReadOptions, Recovery, Warning, WarningKind};
 
 /// The deepest stack accepted when damage is skipped: the maximum of CPython's unwinder.
 ///
@@ -73,6 +73,7 @@ pub struct ThreadSample<'r> {
 
 /// The number of records of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecordKindCounts {
     /// By [`RecordKind`].
     pub records: [u64; 4],
@@ -523,7 +524,9 @@ impl<'a> Reader<'a> {
         }
         let rest = self.region.rest().len();
         self.region.consume(rest);
-        self.warn(offset, damage.unread.saturating_add(rest as u64), damage.message);
+        let kind = if damage.truncated { WarningKind::Truncated } else { WarningKind::Damaged };
+        let lost_bytes = damage.unread.saturating_add(rest as u64);
+        self.recovery.warn(Warning::new(damage.message).of_kind(kind).at(offset).losing(lost_bytes));
         self.check_counts()?;
         Ok(Some(ReadStep::End))
     }

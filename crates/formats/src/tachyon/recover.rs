@@ -61,7 +61,7 @@ fn correct_compression(parts: &mut FileParts<'_>, recovery: &mut Recovery) {
 
 /// Splits a damaged file into its parts. `error` is the error of strict reading.
 fn locate<'a>(bytes: &'a [u8], error: &Error, recovery: &mut Recovery) -> FileParts<'a> {
-    recovery.warn(Warning::new(error.message()).at(error.offset()));
+    recovery.warn(Warning::of(error));
     let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         recovery.warn(Warning::new("no samples are left").losing(bytes.len() as u64));
         return nothing();
@@ -108,7 +108,7 @@ fn nothing<'a>() -> FileParts<'a> {
 /// The header, if any part of it is credible: offsets that fit the file, or its magic number.
 fn header(head: &[u8; HEADER_BYTES], file_bytes: usize) -> Option<FileHeader> {
     let magic = ByteOrder::of_magic(*head.first_chunk().expect("a header is longer"));
-    let orders = magic.into_iter().chain(ByteOrder::ALL);
+    let orders = magic.into_iter().chain(ByteOrder::ALL.iter().copied());
     let all = orders.flat_map(|order| {
         [HeaderLayout::New, HeaderLayout::Old].map(|layout| FileHeader::decode(head, order, layout))
     });

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn statistics_round_trip_in_both_orders() {
-        for order in ByteOrder::ALL {
+        for &order in ByteOrder::ALL {
             for (error_rate, missed_samples) in [(None, None), (Some(1.5), None), (Some(0.0), Some(-2.25))] {
                 let said = Statistics { duration_s: 0.1, sample_rate: 1e3, error_rate, missed_samples };
                 let bytes = said.encode(order);

@@ -50,6 +50,7 @@ pub enum SampleCompression {
 
 /// The order of samples. It decides the position in the file of a run that has reached its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SampleOrder {
     /// The order of sampling: a full run is written when the next sample would be added to it.
     #[default]

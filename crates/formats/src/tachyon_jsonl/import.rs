@@ -241,7 +241,7 @@ impl Importer<'_> {
     /// Warns that a run has no last line.
     fn leave_run(&mut self) {
         if self.run.take().is_some_and(|run| !run.has_ended) {
-            self.damage.recovery.warn(Warning::new("truncated: missing line of type `end`"));
+            self.damage.recovery.warn(Warning::truncated("truncated: missing line of type `end`"));
         }
     }
 

@@ -3,7 +3,7 @@
 //! Source: the events of dial9 0.5.7 and 0.3.2. They are expected in order of time.
 
 use std::io;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use borehole_model::dial9::{event, field, is_worker};
 use borehole_model::{Context, Event, Shape, ShapeId, Tables, Value};
@@ -39,7 +39,7 @@ enum Meaning {
 struct ShapeMeaning {
     meaning: Meaning,
     /// By field: whether the source marks it as a number that changes over time. Empty if it marks none.
-    measured: Rc<[bool]>,
+    measured: Arc<[bool]>,
 }
 
 /// The activities of workers, tasks and spans.
@@ -317,9 +317,24 @@ impl<'a> Fields<'a> {
         measured
     }
 
-    /// All fields as details, except those that hold many values.
+    /// All fields as details. The members of a map are details, too; of other fields that hold many values, their number is.
     fn details(self) -> Vec<(&'a str, Detail<'a>)> {
-        self.iter().filter_map(|(name, value)| Some((name, detail(value)?))).collect()
+        let mut details = Vec::new();
+        for (name, value) in self.iter() {
+            match value {
+                Value::Map(members) => details.extend(members.iter().filter_map(member)),
+                value => details.extend(detail(value).map(|value| (name, value))),
+            }
+        }
+        details
+    }
+}
+
+/// A member of a map; `None` if it has no name or no value.
+fn member<'a>((name, value): &'a (Value<'a>, Value<'a>)) -> Option<(&'a str, Detail<'a>)> {
+    match name {
+        Value::Text(name) => Some((name, detail(value)?)),
+        _ => None,
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod events;
 mod samples;
+#[cfg(test)]
+mod tests;
 mod tracks;
 
 use std::io;
@@ -82,7 +84,7 @@ const TRACE: &str = "trc";
 
 /// Draws samples as calls and events by their meaning.
 ///
-/// Memory: the tracks, and the activities in progress on each of them.
+/// Memory: the tracks, of which a lane has 8 at most, and the activities in progress on each of them.
 #[derive(Debug)]
 pub struct Drawing<C> {
     canvas: C,
@@ -130,6 +132,15 @@ impl<C: Canvas> Drawing<C> {
         time_ns
     }
 
+    /// The time of an event on the clock of the timeline.
+    fn event_time_ns(&mut self, segment: &Segment, event: &Event<'_>) -> Option<u64> {
+        let time_ns = i64::try_from(event.time_ns?).ok()?;
+        if segment.format == TRACE {
+            return event.time_ns;
+        }
+        u64::try_from(self.clock.time_ns(segment, time_ns)).ok()
+    }
+
     fn wall_clock(&mut self, time_ns: u64) -> io::Result<()> {
         if self.has_wall_clock {
             return Ok(());
@@ -162,7 +173,7 @@ impl<C: Canvas> ProfileSink for Drawing<C> {
     }
 
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
-        match event.time_ns {
+        match self.event_time_ns(at.segment, event) {
             Some(time_ns) => self.actors.event(&mut self.canvas, &mut self.tracks, at, event, time_ns)?,
             None => self.timeless_events += 1,
         }
@@ -202,6 +213,7 @@ impl<C: Canvas> Export for Drawing<C> {
         let mut losses = self.left_out.report();
         losses.add("samples without a time", self.timeless_samples);
         losses.add("samples before the clock's origin", self.early_samples);
+        losses.add("times of samples out of order", self.lanes.late);
         losses.add("events without a time", self.timeless_events);
         losses
     }

@@ -7,23 +7,29 @@ use borehole_model::{
 };
 use hashbrown::HashMap;
 
-use super::tracks::{TimelineTrack, TrackSubject, Tracks};
+use super::tracks::{CallsRow, TimelineTrack, TrackSubject, Tracks};
 use super::{Canvas, Detail, Details, Mark};
 use crate::SampleKind;
+
+/// The most rows of a lane.
+const MOST_ROWS: usize = 8;
 
 /// The latest calls of each lane.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
-    lanes: HashMap<Lane, usize>,
+    /// The rows of each lane, as places in `rows`. The last one is in use.
+    lanes: HashMap<Lane, Vec<usize>>,
     rows: Vec<LaneRow>,
     /// The part of a stack that its lane's last one does not have, from the leaf on.
     new: Vec<StackId>,
     lasting: Lasting,
+    /// The number of samples that are drawn later than they were.
+    pub(super) late: u64,
 }
 
 #[derive(Debug)]
 struct LaneRow {
-    lane: Lane,
+    row: CallsRow,
     track: TimelineTrack,
     /// The calls in progress, the root first, and the stacks that end with them in the last sample.
     calls: Vec<FrameId>,
@@ -52,12 +58,16 @@ impl Lanes {
         time_ns: u64,
     ) -> io::Result<()> {
         let lane = at.lane(sample);
-        if let Some(instant) = instant(at.tables, sample) {
-            let track = tracks.track(canvas, &TrackSubject::Lane(lane))?;
+        if let Some(instant) = instant(at.tables, sample).or_else(|| self.momentary(at.segment, sample)) {
+            let track = tracks.track(canvas, &TrackSubject::Calls(CallsRow::first(lane)))?;
             return canvas.instant(track, &seen(at, sample, instant, time_ns));
         }
         let row = self.row(canvas, tracks, lane, time_ns)?;
         let row = &mut self.rows[row];
+        if time_ns < row.last_ns {
+            self.late = self.late.saturating_add(sample.count);
+        }
+        let time_ns = time_ns.max(row.last_ns);
         if !row.reaches(time_ns) {
             row.end(canvas)?;
         }
@@ -81,6 +91,19 @@ impl Lanes {
         self.lasting = Lasting::of(segment);
     }
 
+    /// The instant for a sample of a moment among samples that last: an allocation between samples of CPU time.
+    fn momentary<'s>(&self, segment: &'s Segment, sample: &Sample<'_>) -> Option<SampleInstant<'s>> {
+        let Lasting::Value { column, .. } = self.lasting else { return None };
+        if !segment.is_uncounted || sample.values.get(column) != Some(&0) {
+            return None;
+        }
+        let mut values = segment.value_types.iter().zip(sample.values);
+        let (other, &value) = values.find(|(own, value)| **value != 0 && !own.is_samples())?;
+        Some(SampleInstant { name: &other.kind, detail: (&other.unit, Detail::Signed(value)) })
+    }
+
+    /// The row of a lane for a sample of that time: the one in use, or else another one on which nothing is drawn later, or else
+    /// the one in use.
     fn row(
         &mut self,
         canvas: &mut impl Canvas,
@@ -88,22 +111,20 @@ impl Lanes {
         lane: Lane,
         time_ns: u64,
     ) -> io::Result<usize> {
-        if let Some(&row) = self.lanes.get(&lane) {
+        let places = self.lanes.entry(lane).or_default();
+        let is_free = |&row: &usize| self.rows[row].last_ns <= time_ns;
+        if let Some(free) = places.iter().rposition(is_free) {
+            let row = places.remove(free);
+            places.push(row);
             return Ok(row);
         }
-        let track = tracks.track(canvas, &TrackSubject::Lane(lane))?.clone();
-        let (gil, cpu) = (StateTrack::default(), StateTrack::default());
-        self.lanes.insert(lane, self.rows.len());
-        self.rows.push(LaneRow {
-            lane,
-            track,
-            calls: Vec::new(),
-            stacks: Vec::new(),
-            last_ns: time_ns,
-            lasts_ns: None,
-            gil,
-            cpu,
-        });
+        if let Some(&row) = places.last().filter(|_| places.len() == MOST_ROWS) {
+            return Ok(row);
+        }
+        let row = CallsRow { lane, number: places.len() };
+        let track = tracks.track(canvas, &TrackSubject::Calls(row))?.clone();
+        places.push(self.rows.len());
+        self.rows.push(LaneRow::new(row, track, time_ns));
         Ok(self.rows.len() - 1)
     }
 
@@ -114,10 +135,22 @@ impl Lanes {
 }
 
 impl LaneRow {
-    /// Whether the last sample's calls may continue until now. Time runs backwards only between segments, where new calls begin.
+    fn new(row: CallsRow, track: TimelineTrack, time_ns: u64) -> Self {
+        Self {
+            row,
+            track,
+            calls: Vec::new(),
+            stacks: Vec::new(),
+            last_ns: time_ns,
+            lasts_ns: None,
+            gil: StateTrack::default(),
+            cpu: StateTrack::default(),
+        }
+    }
+
+    /// Whether the last sample's calls may continue until now.
     fn reaches(&self, time_ns: u64) -> bool {
-        let gap_ns = time_ns.checked_sub(self.last_ns);
-        gap_ns.is_some_and(|gap_ns| self.lasts_ns.is_none_or(|lasts_ns| goes_on(gap_ns, lasts_ns)))
+        self.lasts_ns.is_none_or(|lasts_ns| goes_on(time_ns - self.last_ns, lasts_ns))
     }
 
     /// Ends the calls in progress at the end of their last sample.
@@ -174,8 +207,8 @@ impl LaneRow {
             has("has_gil").then_some("has the GIL").or(has("gil_requested").then_some("waits for the GIL"));
         let cpu = has("on_cpu").then_some("on CPU");
         for (state, is, key) in [
-            (&mut self.gil, gil, TrackSubject::Gil(self.lane)),
-            (&mut self.cpu, cpu, TrackSubject::Cpu(self.lane)),
+            (&mut self.gil, gil, TrackSubject::Gil(self.row)),
+            (&mut self.cpu, cpu, TrackSubject::Cpu(self.row)),
         ] {
             if is.is_some() && state.track.is_none() {
                 state.track = Some(tracks.track(canvas, &key)?.clone());
@@ -236,11 +269,14 @@ fn begin_call(
     canvas.begin(track, &Mark { time_ns, name: &text(frame.function), details, arrow: None })
 }
 
-/// A kind of samples drawn as instants, and the name of the instant.
-type Instant = (SampleKind, &'static str);
+/// A sample drawn as an instant, because it does not show what its thread was executing for a time.
+struct SampleInstant<'a> {
+    name: &'a str,
+    detail: (&'a str, Detail<'a>),
+}
 
-/// The kinds that do not show what a thread was executing.
-const INSTANTS: [Instant; 3] = [
+/// The kinds that do not show what a thread was executing, and the names of their instants.
+const INSTANTS: [(SampleKind, &str); 3] = [
     (SampleKind::OffCpu, "off CPU"),
     (SampleKind::Allocation, "allocation"),
     (SampleKind::TaskDump, "task dump"),
@@ -248,11 +284,13 @@ const INSTANTS: [Instant; 3] = [
 
 /// The instant for a sample that does not show what its thread was executing. A label of that name may have any other
 /// meaning.
-fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<Instant> {
+fn instant(tables: &Tables, sample: &Sample<'_>) -> Option<SampleInstant<'static>> {
     let labels = tables.labels(sample.labels?);
     let source = labels.iter().find(|label| tables.string(label.key) == dial9::label::SOURCE.as_bytes())?;
     let LabelValue::Text(text) = source.value else { return None };
-    INSTANTS.into_iter().find(|(kind, _)| tables.string(text) == kind.name().as_bytes())
+    let is_kind = |(kind, _): &(SampleKind, _)| tables.string(text) == kind.name().as_bytes();
+    let (kind, name) = INSTANTS.into_iter().find(is_kind)?;
+    Some(SampleInstant { name, detail: ("source", Detail::Text(kind.name().into())) })
 }
 
 /// The longest text of an instant's stack, in bytes. Callers beyond are left out.
@@ -274,10 +312,9 @@ fn stack_text(tables: &Tables, stack: Option<StackId>) -> String {
     names.join(";")
 }
 
-fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, (kind, name): Instant, time_ns: u64) -> Mark<'a> {
-    let source = Detail::Text(kind.name().into());
+fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, instant: SampleInstant<'a>, time_ns: u64) -> Mark<'a> {
     let stack = Detail::Text(stack_text(at.tables, sample.stack).into());
-    let mut details = vec![("source", source), ("stack", stack)];
+    let mut details = vec![instant.detail, ("stack", stack)];
     for label in sample.labels.map_or(&[][..], |labels| at.tables.labels(labels)) {
         if let (Ok(key), LabelValue::Number { value, .. }) =
             (std::str::from_utf8(at.tables.string(label.key)), label.value)
@@ -285,5 +322,5 @@ fn seen<'a>(at: Context<'a>, sample: &Sample<'_>, (kind, name): Instant, time_ns
             details.push((key, Detail::Signed(value)));
         }
     }
-    Mark { time_ns, name, details, arrow: None }
+    Mark { time_ns, name: instant.name, details, arrow: None }
 }

@@ -9,6 +9,7 @@ use super::Canvas;
 
 /// A row, or a group of rows.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TimelineTrack {
     /// The id, from 1, in order of first use.
     pub id: u64,
@@ -25,6 +26,7 @@ pub struct TimelineTrack {
 
 /// The kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TrackKind {
     /// All of a process, or of a source without a known process.
     Process,
@@ -38,13 +40,29 @@ pub enum TrackKind {
     Counter,
 }
 
+/// A row of a lane's calls. A lane has another one for samples that are older than those already drawn, since calls of one row
+/// nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CallsRow {
+    pub(super) lane: Lane,
+    /// The number of the row within its lane, from 0.
+    pub(super) number: usize,
+}
+
+impl CallsRow {
+    /// The first row of a lane, usually the only one.
+    pub(super) const fn first(lane: Lane) -> Self {
+        Self { lane, number: 0 }
+    }
+}
+
 /// The subject of a track within its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TrackSubject {
     Process(Option<i64>),
-    Lane(Lane),
-    Gil(Lane),
-    Cpu(Lane),
+    Calls(CallsRow),
+    Gil(CallsRow),
+    Cpu(CallsRow),
     Worker(u64),
     WorkerState(u64),
     LocalQueue(u64),
@@ -58,7 +76,7 @@ impl TrackSubject {
     fn kind(&self) -> TrackKind {
         match self {
             Self::Process(_) => TrackKind::Process,
-            Self::Lane(lane) => kind_of_lane(lane),
+            Self::Calls(row) if row.number == 0 => kind_of_lane(&row.lane),
             Self::Span(_) => TrackKind::Shared,
             Self::Counter(_) | Self::LocalQueue(_) => TrackKind::Counter,
             _ => TrackKind::Row,
@@ -68,7 +86,7 @@ impl TrackSubject {
     const fn process(&self) -> Option<i64> {
         match self {
             Self::Process(process) => *process,
-            Self::Lane(lane) | Self::Gil(lane) | Self::Cpu(lane) => lane.process,
+            Self::Calls(row) | Self::Gil(row) | Self::Cpu(row) => row.lane.process,
             _ => None,
         }
     }
@@ -82,7 +100,8 @@ impl TrackSubject {
     fn parent(&self) -> Option<Self> {
         match self {
             Self::Process(_) => None,
-            Self::Gil(lane) | Self::Cpu(lane) => Some(Self::Lane(*lane)),
+            Self::Gil(row) | Self::Cpu(row) => Some(Self::Calls(*row)),
+            Self::Calls(row) if row.number > 0 => Some(Self::Calls(CallsRow::first(row.lane))),
             Self::WorkerState(worker) | Self::LocalQueue(worker) => Some(Self::Worker(*worker)),
             _ => Some(Self::Process(self.process())),
         }
@@ -183,7 +202,10 @@ impl Tracks {
                 let name = pid.map_or_else(|| "process".to_owned(), numbered);
                 if self.source.is_empty() { name } else { format!("{}: {name}", self.source) }
             }
-            TrackSubject::Lane(lane) => self.lane_name(lane),
+            TrackSubject::Calls(row) if row.number > 0 => {
+                format!("{} (row {})", self.lane_name(&row.lane), row.number + 1)
+            }
+            TrackSubject::Calls(row) => self.lane_name(&row.lane),
             TrackSubject::Gil(..) => "GIL".to_owned(),
             TrackSubject::Cpu(..) => "CPU".to_owned(),
             TrackSubject::Worker(worker) => format!("worker {worker}"),

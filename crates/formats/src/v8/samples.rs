@@ -47,15 +47,22 @@ pub(crate) fn deliver(
         }
         return Ok(());
     };
-    for taken in taken_samples(profile, samples, times.as_deref(), format, damage)? {
-        let Some(&row) = tree.rows.get(&taken.node) else {
-            let message = format!("unknown node {} of sample {}", taken.node, taken.index);
+    let taken = TakenSamples::of(profile, samples, times.as_deref(), format, damage)?;
+    let mut last = None;
+    for sample in taken.iter() {
+        let known = match last {
+            Some((node, row)) if node == sample.node => Some(row),
+            _ => tree.rows.get(&sample.node).copied(),
+        };
+        let Some(row) = known else {
+            let message = format!("unknown node {} of sample {}", sample.node, sample.index);
             damage.meet(Error::malformed(format, Position::Whole, message), 0)?;
             continue;
         };
-        let values = taken.lasts_ns.map(|lasts_ns| [lasts_ns]);
+        last = Some((sample.node, row));
+        let values = sample.lasts_ns.map(|lasts_ns| [lasts_ns]);
         let values = values.as_ref().map_or(&[][..], |values| values);
-        let (stack, time_ns) = (stacks[row], taken.time_ns);
+        let (stack, time_ns) = (stacks[row], sample.time_ns);
         let sample = Sample { stack, count: 1, time_ns, thread, values, ..Sample::default() };
         if give(&sample, damage)? {
             break;
@@ -73,35 +80,62 @@ struct TakenSample {
     lasts_ns: Option<i64>,
 }
 
-/// The samples in the order of time. V8 writes some late, with a negative difference after them.
-fn taken_samples(
-    profile: &CpuProfile,
-    samples: &[u64],
-    times: Option<&[i64]>,
-    format: &'static str,
-    damage: &mut DocumentDamage,
-) -> Result<Vec<TakenSample>, ReadError> {
-    let time_of = |index: usize| times.and_then(|times| times.get(index).copied());
-    let taken =
-        |(index, &node): (usize, &u64)| TakenSample { index, node, time_ns: time_of(index), lasts_ns: None };
-    let mut taken: Vec<_> = samples.iter().enumerate().map(taken).collect();
-    let Some(times) = times else { return Ok(taken) };
-    if times.len() != samples.len() {
-        let message = format!("expected {} times of samples, found {}", samples.len(), times.len());
-        damage.meet(Error::malformed(format, Position::Whole, message), 0)?;
+/// The samples in the order of time.
+struct TakenSamples<'a> {
+    nodes: &'a [u64],
+    times: Option<&'a [i64]>,
+    /// The indexes in the order of time, if the document has another one.
+    order: Option<Vec<usize>>,
+    end_ns: Option<i64>,
+}
+
+impl<'a> TakenSamples<'a> {
+    /// Puts samples in the order of time. V8 writes some late, with a negative difference after them.
+    fn of(
+        profile: &CpuProfile,
+        nodes: &'a [u64],
+        times: Option<&'a [i64]>,
+        format: &'static str,
+        damage: &mut DocumentDamage,
+    ) -> Result<Self, ReadError> {
+        let mut taken = Self { nodes, times, order: None, end_ns: profile.end_time.map(nanoseconds) };
+        let Some(times) = times else { return Ok(taken) };
+        if times.len() != nodes.len() {
+            let message = format!("expected {} times of samples, found {}", nodes.len(), times.len());
+            damage.meet(Error::malformed(format, Position::Whole, message), 0)?;
+        }
+        let late = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        if late > 0 {
+            damage.recovery.note(Warning::new(format!("{late} samples out of order are sorted by time")));
+            let mut order: Vec<_> = (0..nodes.len()).collect();
+            order.sort_by_key(|&index| times.get(index));
+            taken.order = Some(order);
+        }
+        Ok(taken)
     }
-    let late = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    if late > 0 {
-        damage.recovery.note(Warning::new(format!("{late} samples out of order are sorted by time")));
-        taken.sort_by_key(|sample| sample.time_ns);
+
+    /// The index of the sample at a place in the order of time.
+    fn index(&self, place: usize) -> usize {
+        self.order.as_ref().map_or(place, |order| order[place])
     }
-    let end_ns = profile.end_time.map(nanoseconds);
-    for index in 0..taken.len() {
-        let next_ns = taken.get(index + 1).map_or(end_ns, |next| next.time_ns);
-        let lasts_ns = next_ns.zip(taken[index].time_ns).map(|(next, time)| next.saturating_sub(time).max(0));
-        taken[index].lasts_ns = Some(lasts_ns.unwrap_or(0));
+
+    fn time_ns(&self, index: usize) -> Option<i64> {
+        self.times.and_then(|times| times.get(index).copied())
     }
-    Ok(taken)
+
+    fn iter(&self) -> impl Iterator<Item = TakenSample> {
+        let last = self.nodes.len().saturating_sub(1);
+        (0..self.nodes.len()).map(move |place| {
+            let index = self.index(place);
+            let time_ns = self.time_ns(index);
+            let next_ns = if place < last { self.time_ns(self.index(place + 1)) } else { self.end_ns };
+            let lasts_ns = self.times.map(|_| {
+                let lasts_ns = next_ns.zip(time_ns).map(|(next, time)| next.saturating_sub(time).max(0));
+                lasts_ns.unwrap_or(0)
+            });
+            TakenSample { index, node: self.nodes[index], time_ns, lasts_ns }
+        })
+    }
 }
 
 /// The nodes by their ids, and the row of each one's caller.

@@ -1,7 +1,7 @@
 //! The memory that writing takes: it grows with the stacks, and not with the text that repeats their frames.
 
-use std::cell::Cell;
 use std::io::{self, Cursor, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use borehole_formats::detect::Format;
 use borehole_formats::registry::Destination;
@@ -10,11 +10,11 @@ use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, StackId,
 use borehole_testkit::allocations::allocations;
 
 /// An output that only counts.
-struct Counted<'a>(&'a Cell<u64>);
+struct Counted<'a>(&'a AtomicU64);
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.set(self.0.get() + bytes.len() as u64);
+        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(bytes.len())
     }
 
@@ -47,7 +47,7 @@ impl Recursion {
 
     /// Writes a sample of each of the last `count` stacks. Returns the bytes written, and the most bytes held for it.
     fn written(&self, format: Format, options: &WriteOptions, count: usize) -> (u64, u64) {
-        let bytes = Cell::new(0);
+        let bytes = AtomicU64::new(0);
         let ((), found) = allocations(|| {
             let spool = || Ok(Box::new(Cursor::new(Vec::new())) as _);
             let to = Destination { output: Box::new(Counted(&bytes)), spool };
@@ -64,7 +64,7 @@ impl Recursion {
             }
             exporter.finish(&self.tables).unwrap();
         });
-        (bytes.get(), found.peak_bytes)
+        (bytes.load(Ordering::Relaxed), found.peak_bytes)
     }
 }
 
@@ -117,4 +117,29 @@ fn callers_that_stacks_share_are_held_once() {
         _ => 3 << 20,
     });
     assert_eq!(unbounded, [""; 0]);
+}
+
+#[test]
+fn a_long_path_does_not_stand_in_the_texts_of_many_frames() {
+    let mut tables = Tables::default();
+    let file = Some(tables.intern_string(&[b'p'; 1_000_000]).unwrap());
+    let function = tables.intern_string(b"f").unwrap();
+    let frames = (1..=100).map(|line| Frame { file, line: Some(line), ..Frame::named(function) });
+    let frames: Vec<_> = frames.collect();
+    let stacks = frames.iter().map(|frame| {
+        let frame = tables.intern_frame(frame).unwrap();
+        tables.intern_stack(None, frame).unwrap()
+    });
+    let stacks: Vec<_> = stacks.collect();
+    let to = Destination { output: Box::new(Vec::new()), spool: || Err(io::ErrorKind::Unsupported.into()) };
+    let mut exporter = (Format::Folded.exporter().unwrap().start)(to, &WriteOptions::default());
+    let segment = Segment::default();
+    let at = Context { tables: &tables, segment: &segment };
+    exporter.segment(at).unwrap();
+    for stack in stacks {
+        let sample = Sample { stack: Some(stack), count: 1, ..Sample::default() };
+        let _ = exporter.sample(at, &sample).unwrap();
+    }
+    let error = exporter.finish(&tables).unwrap_err().to_string();
+    assert_eq!(error, "names too long: expected at most 67108864 bytes of names of functions");
 }

@@ -1,9 +1,11 @@
 //! Trace events of other programs, compared with speedscope's importer, and our own output.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
 
 use borehole_formats::{Error, ReadOptions, chrome_trace, cpuprofile};
-use borehole_model::{ProfileSink as _, Recovery, Tables};
+use borehole_model::{Context, Event, ProfileSink, Recovery, Sample, Tables, Value as EventValue};
 use borehole_testkit::peers::speedscope_import;
 use borehole_testkit::{Scratch, read_corpus};
 
@@ -105,6 +107,36 @@ fn our_own_timeline_reads_as_the_same_stacks() {
 }
 
 #[test]
+fn our_own_timeline_is_the_same_to_speedscope() {
+    let mut output = Vec::new();
+    let mut exporter = chrome_trace::Exporter::new(&mut output);
+    let mut tables = Tables::default();
+    let bytes = read_corpus("chrome/viztracer.json");
+    chrome_trace::import(&bytes[..], &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let scratch = Scratch::new();
+    let Some(import) = speedscope_import(&scratch.write("ours.json", &output)) else { return };
+    let (collect, _) = read(&bytes);
+    let ours: BTreeMap<_, i64> = (0..collect.segments.len())
+        .flat_map(|lane| self_times(&collect, lane, |frame| frame.function.clone()))
+        .fold(BTreeMap::new(), |mut all, (name, time)| {
+            *all.entry(name).or_insert(0) += time;
+            all
+        });
+    let mut theirs = BTreeMap::<_, f64>::new();
+    for (name, weight) in import.unwrap().profiles.iter().flat_map(|profile| &profile.self_weights) {
+        let name = name.split(" {").next().unwrap().to_owned();
+        *theirs.entry(name).or_default() += weight * 1000.0;
+    }
+    theirs.retain(|_, time| *time > 0.0);
+    assert!(ours.len() > 3, "{ours:?}");
+    assert_eq!(theirs.keys().collect::<Vec<_>>(), ours.keys().collect::<Vec<_>>());
+    let is_same = |(name, time): (&String, &i64)| (theirs[name] - *time as f64).abs() < 1000.0;
+    assert!(ours.iter().all(is_same), "{theirs:?} {ours:?}");
+}
+
+#[test]
 fn a_list_that_is_cut_off_is_read_up_to_the_cut() {
     let bytes = read_corpus("chrome/py-spy.json");
     let (whole, _) = read(&bytes);
@@ -117,7 +149,7 @@ fn a_list_that_is_cut_off_is_read_up_to_the_cut() {
 
 #[test]
 fn what_is_not_a_call_is_counted() {
-    let text = b"{\"traceEvents\":[{\"ph\":\"C\",\"name\":\"memory\",\"pid\":1,\"ts\":1,\"args\":{\"bytes\":5}},
+    let text = b"{\"traceEvents\":[{\"ph\":\"s\",\"name\":\"arrow\",\"pid\":1,\"ts\":1,\"id\":5},
         {\"ph\":\"X\",\"name\":\"f\",\"pid\":\"gpu\",\"tid\":\"stream 7\",\"ts\":1,\"dur\":3,\"args\":[1]},
         {\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":4},{\"ph\":\"B\",\"name\":\"g\",\"pid\":1,\"tid\":2,\"ts\":5}]}";
     let (collect, recovery) = read(text);
@@ -125,12 +157,141 @@ fn what_is_not_a_call_is_counted() {
     assert_eq!(
         notes,
         [
-            "1 events are not read: only complete ones and pairs of begin and end are",
+            "1 ends and steps of flow arrows are not read",
             "1 calls without an end last until the last event (thread 2 of process 1)",
             "1 ends without a call are ignored (thread 2 of process 1)",
         ]
     );
     assert_eq!(collect.samples().map(|sample| sample.values[0]).collect::<Vec<_>>(), [3000, 0]);
+}
+
+/// The notes about events of these phases.
+fn notes_of(phases: &str) -> Vec<String> {
+    let event = |phase| format!("{{\"ph\":\"{phase}\",\"name\":\"x\",\"pid\":1,\"tid\":2,\"ts\":5}}");
+    let events: Vec<_> = phases.chars().map(event).collect();
+    let (_, recovery) = read(format!("[{}]", events.join(",")).as_bytes());
+    recovery.notes.iter().map(|note| note.message.clone()).collect()
+}
+
+#[test]
+fn each_kind_of_unread_events_has_a_note() {
+    for (phases, what) in [
+        ("stf", "ends and steps of flow arrows are not read"),
+        ("NOD", "events about objects (created, snapshot, deleted) are not read"),
+        ("vV", "memory dumps are not read"),
+        ("cP", "other events are not read: their phase is unknown, or they have no time"),
+    ] {
+        assert_eq!(notes_of(&format!("{phases}iM")), [format!("{} {what}", phases.len())]);
+        assert_eq!(notes_of(&phases[..1]), [format!("1 {what}")]);
+    }
+    assert_eq!(notes_of("vsON").len(), 3);
+    assert!(notes_of("Mi").is_empty());
+}
+
+/// The events of an input as text: time, process, name and fields.
+#[derive(Default)]
+struct EventTexts(Vec<String>);
+
+impl ProfileSink for EventTexts {
+    fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+        let shape = at.tables.shape(event.shape);
+        let fields = shape.fields.iter().zip(event.values).filter(|(_, value)| **value != EventValue::Absent);
+        let fields: Vec<_> = fields.map(|(field, value)| format!("{}={value:?}", text(field.name))).collect();
+        let process = at.segment.process.unwrap();
+        self.0.push(format!(
+            "{} {process} {} {}",
+            event.time_ns.unwrap(),
+            text(shape.name),
+            fields.join(" ")
+        ));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn events(bytes: &[u8]) -> (Vec<String>, Recovery) {
+    let mut texts = EventTexts::default();
+    let recovery =
+        chrome_trace::import(bytes, &ReadOptions::default(), &mut Tables::default(), &mut texts).unwrap();
+    assert_eq!(recovery.events, texts.0.len() as u64);
+    (texts.0, recovery)
+}
+
+/// Spans of two processes, of one id; a counter of several numbers; an instant whose arguments come before its phase.
+const EVENTS: &[u8] = br#"[
+    {"ph":"e","cat":"net","id":1,"name":"fetch","pid":7,"tid":9,"ts":9},
+    {"ph":"b","cat":"net","id":"1","name":"fetch","pid":7,"tid":8,"ts":3,"args":{"url":"/cart"}},
+    {"ph":"b","cat":"net","id2":{"local":"1"},"name":"dns","pid":7,"tid":8,"ts":4},
+    {"ph":"e","cat":"net","id":"1","pid":7,"tid":8,"ts":5},
+    {"ph":"b","cat":"net","id":1,"name":"other","pid":6,"tid":8,"ts":3.5},
+    {"ph":"e","cat":"net","id":1,"name":"fetch","pid":7,"tid":9,"ts":6},
+    {"ph":"C","name":"memory","pid":7,"ts":4.5,"args":{"heap":5,"stack":2.5,"note":"x"}},
+    {"ph":"C","name":"queue","id":"a","pid":7,"tid":1,"ts":5.5,"args":{"value":3}},
+    {"args":{"depth":[1,null]},"cat":"gc","name":"collect","ph":"i","pid":7,"s":"t","tid":8,"ts":7}
+]"#;
+
+#[test]
+fn instants_asynchronous_events_and_counters_are_events() {
+    let (texts, recovery) = events(EVENTS);
+    let enter = |time: u64, process: u64, name: &str, span: u64| {
+        format!(
+            "{time} {process} SpanEnter:{name} span_id=Unsigned({span}) span_name=Text(\"{name}\") tid=Unsigned(8) category=Text(\"net\")"
+        )
+    };
+    let exit =
+        |time: u64, name: &str, span: u64| format!("{time} 7 SpanExit:{name} span_id=Unsigned({span})");
+    let expected = [
+        enter(3500, 6, "other", 3),
+        enter(3000, 7, "fetch", 1) + " data=Map([(Text(\"url\"), Text(\"/cart\"))])",
+        enter(4000, 7, "dns", 2),
+        "4500 7 memory memory heap=Float(5.0) memory stack=Float(2.5)".to_owned(),
+        exit(5000, "dns", 2),
+        "5500 7 queue queue=Float(3.0) id=Text(\"a\")".to_owned(),
+        exit(6000, "fetch", 1),
+        "7000 7 collect tid=Unsigned(8) category=Text(\"gc\") data=Map([(Text(\"depth\"), List([Unsigned(1), Absent]))])".to_owned(),
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(recovery.notes[0].message, "1 ends of spans without a beginning are ignored");
+}
+
+#[test]
+fn spans_instants_and_counters_come_back_from_our_own_timeline() {
+    let mut output = Vec::new();
+    let (mut exporter, mut tables) = (chrome_trace::Exporter::new(&mut output), Tables::default());
+    chrome_trace::import(EVENTS, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+    exporter.finish(&tables).unwrap();
+    drop(exporter);
+    let (before, after) = (events(EVENTS).0, events(&output).0);
+    // Time and name: timelines have no process of an event.
+    let heads = |texts: &[String]| {
+        let head = |text: &String| {
+            let words: Vec<_> = text.split(' ').collect();
+            format!("{} {}", words[0], words[2])
+        };
+        texts.iter().map(head).collect::<std::collections::BTreeSet<_>>()
+    };
+    let (mut before, after) = (heads(&before), heads(&after));
+    // Each number of a counter has a track, named by its field and the texts of the event.
+    assert!(before.remove("4500 memory") && after.contains("4500 memory"), "{after:#?}");
+    assert!(before.is_subset(&after), "{before:#?} {after:#?}");
+    let document: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    let counters = document["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "C");
+    let names: Vec<_> = counters.map(|event| event["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["memory heap", "memory stack", "queue a"]);
+}
+
+#[test]
+fn every_changed_byte_of_events_is_survived() {
+    for cut in 0..EVENTS.len() {
+        let _ = read_with(&EVENTS[..cut], &ReadOptions::lenient());
+    }
+    each_change(EVENTS, 1, &[b'0', b'"', b'9', b',', 0xff], |changed, _| {
+        let _ = read_with(changed, &ReadOptions::lenient());
+    });
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn each_format_goes_by_one_name() {
     use borehole_formats::{
         callgrind, chrome_trace, collapsed, cpuprofile, dhat, flamegraph, folded, gecko, heapprofile, jfr,
         jsonl, legacy_pprof, mojo, otlp, parquet, perf_data, perf_script, perfetto, phpspy, pprof, pstats,
-        rbt, speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
+        pyinstrument, rbspy, rbt, scalene, speedscope, stackprof, tachyon, tachyon_jsonl, trc, xdebug_trace,
     };
     let names = [
         (Format::Rbt, rbt::NAME),
@@ -179,6 +179,9 @@ fn each_format_goes_by_one_name() {
         (Format::Heapprofile, heapprofile::NAME),
         (Format::Dhat, dhat::NAME),
         (Format::Stackprof, stackprof::NAME),
+        (Format::Rbspy, rbspy::NAME),
+        (Format::Pyinstrument, pyinstrument::NAME),
+        (Format::Scalene, scalene::NAME),
         (Format::XdebugTrace, xdebug_trace::NAME),
         (Format::Callgrind, callgrind::NAME),
         (Format::Jsonl, jsonl::NAME),
@@ -225,5 +228,111 @@ fn stacks_of_other_programs_are_detected() {
     {
         let path = Path::new(CORPUS).join(format!("folded/{name}.txt"));
         assert_eq!(detect(&start(&path)), Some(Format::Folded), "{name}");
+    }
+}
+
+/// A text of so many lines of each kind.
+fn text_of(lines: &[(&str, usize)]) -> Vec<u8> {
+    lines.iter().map(|(line, count)| format!("{line}\n").repeat(*count)).collect::<String>().into_bytes()
+}
+
+#[test]
+fn texts_are_detected_by_the_share_of_their_lines() {
+    let (frame, stack, sentence, words) = ("0 f /a.php:3", "a;b 1", "total of 1", "words");
+    for (lines, expected) in [
+        (&[(frame, 1), (words, 1)][..], Some(Format::Phpspy)),
+        (&[(frame, 1), (words, 2)], None),
+        (&[(stack, 1), (words, 1)], Some(Format::Folded)),
+        (&[(stack, 1), (words, 2)], None),
+        (&[(stack, 1), (sentence, 3)], Some(Format::Folded)),
+        (&[(stack, 1), (sentence, 4)], None),
+        (&[(sentence, 5)], None),
+        (&[("# austin: 3.6.0", 1), (words, 9)], Some(Format::Folded)),
+        (&[("# mode: wall", 1), ("# austin: 3.6.0", 1), (words, 9)], Some(Format::Folded)),
+        (&[(words, 1), ("# austin: 3.6.0", 1)], None),
+        (&[(words, 63), ("events: Ir", 1)], Some(Format::Callgrind)),
+        (&[(words, 64), ("events: Ir", 1)], None),
+        (&[("# callgrind format", 1)], Some(Format::Callgrind)),
+    ] {
+        assert_eq!(detect(&text_of(lines)), expected, "{lines:?}");
+    }
+    let mut binary = text_of(&[(stack, 9)]);
+    binary[7] = 0;
+    assert_eq!(detect(&binary), None);
+}
+
+#[test]
+fn json_documents_are_detected_by_each_of_their_members() {
+    let members = |names: &[&str]| {
+        let members: Vec<String> = names.iter().map(|name| format!("\"{name}\":[]")).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let of = |names: &[&str]| detect(members(names).as_bytes());
+    for all in [
+        (&["preprocessedProfileVersion"][..], Format::Gecko),
+        (&["libs", "breakpadId", "debugPath"], Format::Gecko),
+        (&["stackTable", "schema", "data"], Format::Gecko),
+        (&["shared", "profiles"], Format::Speedscope),
+    ] {
+        assert_eq!(of(all.0), Some(all.1), "{all:?}");
+        for left_out in 0..all.0.len() {
+            let rest = [&all.0[..left_out], &all.0[left_out + 1..]].concat();
+            assert_eq!(of(&rest), None, "{rest:?}");
+        }
+        assert_eq!(detect(format!("[{}]", members(all.0)).as_bytes()), None, "{all:?} in a list");
+    }
+    let schema = "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}";
+    assert_eq!(detect(schema.as_bytes()), Some(Format::Speedscope));
+    assert_eq!(detect(b"{\"$schema\":\"other\",\"name\":\"speedscope\"}"), None);
+    assert_eq!(detect(b"{\"type\":\"file\"}\n"), Some(Format::Jsonl));
+    assert_eq!(detect(b"{\"type\":\"other\"}\n{\"type\":\"file\"}\n"), None);
+}
+
+#[test]
+fn tachyon_files_are_detected_by_each_byte_that_tells() {
+    let told = |bytes: &[u8]| detect(bytes) == Some(Format::Tachyon);
+    assert!(told(b"HCAT\x09\0\0\0") && told(b"TACH\0\0\0\x09"));
+    for wrong in [
+        &b"HCAT\x01\0\0\x01"[..],
+        b"HCAT\x01\x01\0\0",
+        b"TACH\x01\0\0\x01",
+        b"TACH\0\0\x01\x01",
+        b"HCAT\x01\0\0",
+    ] {
+        assert!(!told(wrong), "{}", wrong.escape_ascii());
+    }
+    // A header that its writer has not come to, and a record of a thread, an interpreter and a kind.
+    let record = [7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3];
+    let unfinished = |change: fn(&mut Vec<u8>)| {
+        let mut bytes = [&[0; 64][..], &record].concat();
+        change(&mut bytes);
+        told(&bytes)
+    };
+    assert!(unfinished(|_| {}));
+    assert!(unfinished(|bytes| bytes[64..72].reverse()));
+    assert!(unfinished(|bytes| bytes[72..76].reverse()));
+    assert!(unfinished(|bytes| bytes[64..68].copy_from_slice(b"\x28\xb5\x2f\xfd")));
+    assert!(!unfinished(|bytes| bytes[64] = 0), "no thread");
+    assert!(!unfinished(|bytes| bytes[72..76].fill(1)), "a large interpreter");
+    assert!(!unfinished(|bytes| bytes[76] = 4), "no kind of record");
+    assert!(!unfinished(|bytes| bytes[63] = 1), "not only zeros");
+    assert!(!unfinished(|bytes| bytes.truncate(76)));
+}
+
+#[test]
+fn traces_are_detected_by_a_batch_of_theirs() {
+    let told = |bytes: &[u8]| detect(bytes) == Some(Format::Trc);
+    assert!(told(b"TRC\0"));
+    for frame in 1..=6 {
+        assert!(told(&[&b"damage"[..], b"TRC\0\x01", &[frame]].concat()), "{frame}");
+    }
+    for wrong in [
+        &b"damage TRC\0"[..],
+        b"damage TRC\0\x01",
+        b"damage TRC\0\x02\x01",
+        b"damage TRC\0\x01\0",
+        b"damage TRC\0\x01\x07",
+    ] {
+        assert!(!told(wrong), "{}", wrong.escape_ascii());
     }
 }

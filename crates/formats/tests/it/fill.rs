@@ -71,7 +71,7 @@ fn addresses_in_mappings_get_functions_and_others_stay() {
     let expected = [
         vec!["inner", "outer_1010"],
         vec!["inner", "outer_1000"],
-        vec!["0x5030"],
+        vec!["0x1030"],
         vec!["0x6000"],
         vec!["0x4fff"],
         vec!["inner", "outer_1010"],
@@ -167,5 +167,50 @@ fn a_file_of_which_there_are_two_or_that_does_not_reach_so_far_is_not_guessed() 
         let mut symbols = Known::default();
         let (_, filled) = filled_pprof(&recorded(modules), &mut symbols).unwrap();
         assert_eq!((filled.filled, filled.had_functions, symbols.asked.len()), (0, 2, 0), "{modules:?}");
+    }
+}
+
+/// Notes the functions of all stacks and the files that segments state.
+#[derive(Default)]
+struct Stated(Vec<String>, Vec<String>);
+
+impl ProfileSink for Stated {
+    fn segment(&mut self, at: Context<'_>) -> std::io::Result<()> {
+        let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+        let modules = at.segment.metadata.iter().filter(|(key, _)| text(*key) == NativeModule::KEY);
+        self.1.extend(modules.map(|&(_, value)| text(value)));
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        let name = |id| String::from_utf8_lossy(at.tables.string(at.tables.frame(id).function)).into_owned();
+        self.0.extend(at.tables.frames_leaf_first(sample.stack).map(name));
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+#[test]
+fn addresses_are_offsets_in_files_with_a_build_id_wherever_they_are_loaded() {
+    let options = ReadOptions::default();
+    for is_otlp in [false, true] {
+        let stated = |file: &MappedFile<'_>, address| {
+            let mut stated = Stated::default();
+            let mut tables = Tables::default();
+            if is_otlp {
+                otlp::import(&raw_otlp(file, &[address])[..], &options, &mut tables, &mut stated).unwrap();
+            } else {
+                pprof::import(&raw_pprof(file, &[address])[..], &options, &mut tables, &mut stated).unwrap();
+            }
+            stated
+        };
+        let elsewhere = MappedFile { start: 0x7000, end: 0x8000, ..FILE };
+        for (file, address) in [(FILE, 0x5010), (elsewhere, 0x7010)] {
+            let Stated(functions, modules) = stated(&file, address);
+            assert_eq!(functions, ["0x1010"]);
+            assert_eq!(modules, ["c0ffee 1000-2000 /bin/a"]);
+        }
+        let unknown = MappedFile { build_id: "", ..FILE };
+        assert_eq!(stated(&unknown, 0x5010).0, ["0x5010"], "the file may be any");
+        assert_eq!(stated(&FILE, 0x6000).0, ["0x6000"], "behind the file");
     }
 }

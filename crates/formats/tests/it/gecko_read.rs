@@ -1,18 +1,22 @@
 //! Reading processed profiles: those of CPython, of other versions, and our own.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
 
 use borehole_formats::detect::{Format, detect};
-use borehole_formats::gecko::import;
-use borehole_formats::{Error, ReadOptions, tachyon};
-use borehole_model::{LaneId, ProfileSink as _, Recovery, Tables};
+use borehole_formats::gecko::{import, import_with_symbols};
+use borehole_formats::registry::Companion;
+use borehole_formats::{Error, ReadOptions, chrome_trace, tachyon};
+use borehole_model::{Context, Event, LaneId, ProfileSink, Recovery, Sample, Tables, Value as EventValue};
 use borehole_testkit::peers::peer;
 use borehole_testkit::{Scratch, read_corpus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::damage::each_change;
 use crate::gecko::{exporter, names, recorded, samples};
-use crate::play::{Collect, PlainSample, PlainSegment, any_samples, collected, named, play};
+use crate::play::{Collect, PlainFrame, PlainSample, PlainSegment, any_samples, collected, named, play};
 
 fn read_with(bytes: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
     collected(|tables, sink| import(bytes, options, tables, sink))
@@ -171,7 +175,6 @@ fn libraries_addresses_and_weights_are_understood() {
                 "funcTable": {"name": [0, 1], "resource": [0, -1], "fileName": [null, 3]},
                 "resourceTable": {"lib": [0], "name": [2]},
                 "nativeSymbols": {"address": [1024]},
-                "markers": {"length": 3},
             },
             {
                 "name": "heap", "pid": 4711, "tid": 13, "stringArray": ["alloc"],
@@ -183,7 +186,7 @@ fn libraries_addresses_and_weights_are_understood() {
     });
     let (collect, recovery) =
         read_with(&serde_json::to_vec(&document).unwrap(), &ReadOptions::default()).unwrap();
-    assert_eq!(recovery.notes[0].message, "3 markers are not read");
+    assert!(recovery.notes.is_empty());
     assert_eq!(collect.thread_names, [(12, "worker".to_owned()), (13, "heap".to_owned())]);
     let [worker, heap] = &collect.segments[..] else { panic!() };
     assert_eq!((worker.period_ns, worker.start_unix_ns), (Some(2_500_000), Some(1_700_000_000_000_000_000)));
@@ -256,7 +259,7 @@ fn the_processes_of_a_profile_share_its_clock() {
     let times: Vec<_> = profile.samples().map(|sample| (sample.process, sample.time_ns)).collect();
     let [first, second] = [(Some(7), Some(1_500_000)), (Some(8), Some(502_000_000))];
     assert_eq!(times, [first, first, second, second]);
-    assert_eq!(recovery.notes[0].message, "2 markers are not read");
+    assert_eq!(recovery.notes[0].message, "2 markers without a time are not read");
     let error = read_with(br#"{"meta":{}}"#, &ReadOptions::default()).unwrap_err();
     assert_eq!(error.message(), "expected a profile of Firefox, found one without a version");
     for end in 0..whole.len() {
@@ -446,4 +449,309 @@ fn weights_of_times_and_bytes_survive() {
             );
         }
     }
+}
+
+/// The events of an input as text.
+#[derive(Default)]
+struct EventTexts(Vec<String>);
+
+impl ProfileSink for EventTexts {
+    fn sample(&mut self, _at: Context<'_>, _sample: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
+        let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+        let shape = at.tables.shape(event.shape);
+        let fields = shape.fields.iter().zip(event.values).filter(|(_, value)| **value != EventValue::Absent);
+        let fields: Vec<_> = fields.map(|(field, value)| format!("{}={value:?}", text(field.name))).collect();
+        let (time, process) = (event.time_ns.unwrap(), at.segment.process.unwrap());
+        self.0.push(format!("{time} {process} {} {}", text(shape.name), fields.join(" ")));
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+fn events(bytes: &[u8]) -> (Vec<String>, Recovery) {
+    let (mut tables, mut texts) = (Tables::default(), EventTexts::default());
+    let recovery = import(bytes, &ReadOptions::default(), &mut tables, &mut texts).unwrap();
+    assert_eq!(recovery.events, texts.0.len() as u64);
+    (texts.0, recovery)
+}
+
+#[test]
+fn markers_are_events_and_spans_with_their_data() {
+    let document = json!({
+        "meta": {
+            "preprocessedProfileVersion": 40,
+            "categories": [{"name": "Other"}, {"name": "Network"}],
+            "markerSchema": [{"name": "Fetch", "data": [{"key": "url", "format": "unique-string"}, {"key": "size"}]}],
+        },
+        "threads": [{
+            "pid": 7, "tid": 8, "stringArray": ["fetch", "/cart", "tick", "open", "late"],
+            "markers": {
+                "name": [0, 2, 3, 3, 4, 99, 2],
+                "startTime": [1, 2.5, 3, null, null, 1, null],
+                "endTime": [4, null, null, 5, 0.5, 1, null],
+                "phase": [1, 0, 2, 3, 3, 0, 0], "category": [1, 0, 0, 0, 0, 0, 0],
+                "data": [
+                    {"type": "Fetch", "url": 1, "size": 12, "cause": {"stack": 0}},
+                    {"deep": [1, {"a": null}]}, null, null, null, null, null,
+                ],
+                "length": 7,
+            },
+        }],
+    });
+    let (texts, recovery) = events(&serde_json::to_vec(&document).unwrap());
+    let fetch = [
+        "(Text(\"cause\"), Map([(Text(\"stack\"), Unsigned(0))]))",
+        "(Text(\"size\"), Unsigned(12))",
+        "(Text(\"type\"), Text(\"Fetch\"))",
+        "(Text(\"url\"), Text(\"/cart\"))",
+    ];
+    let fetch = format!("category=Text(\"Network\") data=Map([{}])", fetch.join(", "));
+    let deep = "data=Map([(Text(\"deep\"), List([Unsigned(1), Map([(Text(\"a\"), Absent)])]))])";
+    let other = "tid=Unsigned(8) category=Text(\"Other\")";
+    let enter = |time: u64, name: &str, span: u64| {
+        format!("{time} 7 SpanEnter:{name} span_id=Unsigned({span}) span_name=Text(\"{name}\")")
+    };
+    let exit =
+        |time: u64, name: &str, span: u64| format!("{time} 7 SpanExit:{name} span_id=Unsigned({span})");
+    let expected = [
+        format!("{} {other}", enter(500_000, "late", 3)),
+        exit(500_000, "late", 3),
+        format!("{} tid=Unsigned(8) {fetch}", enter(1_000_000, "fetch", 1)),
+        format!("2500000 7 tick {other} {deep}"),
+        format!("{} {other}", enter(3_000_000, "open", 2)),
+        exit(4_000_000, "fetch", 1),
+        exit(5_000_000, "open", 2),
+    ];
+    assert_eq!(texts, expected);
+    let notes: Vec<_> = recovery.notes.iter().map(|note| &*note.message).collect();
+    assert_eq!(
+        notes,
+        [
+            "1 markers without a time are not read",
+            "1 markers without a name are not read",
+            "1 stacks of markers are not in the profile"
+        ]
+    );
+}
+
+#[test]
+fn stacks_of_markers_are_lists_of_functions() {
+    let tables = json!({
+        "stringArray": ["main", "load", "/a.js", "fetch"],
+        "samples": {"stack": [], "time": []},
+        "stackTable": {"frame": [0, 1], "prefix": [null, 0]},
+        "frameTable": {"func": [0, 1], "line": [null, 7]},
+        "funcTable": {"name": [0, 1], "fileName": [null, 2]},
+    });
+    let inner = json!({"samples": {"schema": {"stack": 0, "time": 1}, "data": [[1, 0.5]]}});
+    for (data, expected) in [
+        (json!({"cause": {"time": 0.5, "stack": 1}}), "cause"),
+        (json!({"stack": 1}), "stack"),
+        (json!({"stack": inner}), "stack"),
+    ] {
+        let mut thread = tables.clone();
+        thread["pid"] = json!(7);
+        thread["markers"] =
+            json!({"name": [3], "startTime": [1], "endTime": [null], "phase": [0], "data": [data]});
+        let document = json!({"meta": {"preprocessedProfileVersion": 40}, "threads": [thread]});
+        let (texts, recovery) = events(&serde_json::to_vec(&document).unwrap());
+        let stack = format!("(Text(\"{expected}\"), List([Text(\"load (/a.js:7)\"), Text(\"main\")]))");
+        assert_eq!(texts, [format!("1000000 7 fetch data=Map([{stack}])")]);
+        assert!(recovery.notes.is_empty());
+    }
+}
+
+#[test]
+fn counters_are_events_with_their_value_at_each_time() {
+    let counter = json!({
+        "name": "malloc", "category": "Memory", "pid": "7", "mainThreadIndex": 0,
+        "samples": {"time": [1, 2.5, 4], "number": [0, 2, 1], "count": [1024, 16, -1000], "length": 3},
+    });
+    let document = json!({"meta": {"preprocessedProfileVersion": 56}, "threads": [], "counters": [counter]});
+    let expected = [
+        "1000000 7 malloc malloc=Float(1024.0)",
+        "2500000 7 malloc malloc=Float(1040.0)",
+        "4000000 7 malloc malloc=Float(40.0)",
+    ];
+    assert_eq!(events(&serde_json::to_vec(&document).unwrap()).0, expected);
+    let mut output = Vec::new();
+    let (mut timeline, mut tables) = (chrome_trace::Exporter::new(&mut output), Tables::default());
+    import(&serde_json::to_vec(&document).unwrap()[..], &ReadOptions::default(), &mut tables, &mut timeline)
+        .unwrap();
+    timeline.finish(&tables).unwrap();
+    drop(timeline);
+    let document: Value = serde_json::from_slice(&output).unwrap();
+    let drawn = document["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "C");
+    let drawn: Vec<_> = drawn.map(|event| format!("{} {}", event["name"], event["args"]["value"])).collect();
+    assert_eq!(drawn, [1024.0, 1040.0, 40.0].map(|value| format!("\"malloc\" {value:?}")));
+}
+
+/// A profile in the layout of samply whose addresses have no names.
+fn nameless_profile() -> Vec<u8> {
+    let document = json!({
+        "meta": {"preprocessedProfileVersion": 49, "interval": 1, "product": "work", "symbolicated": false},
+        "libs": [{"name": "work", "path": "/app/work", "debugName": "work", "breakpadId": "DFB8E43AF2423D73A453AEB6A777EF750"}],
+        "threads": [{
+            "name": "work", "pid": "7", "tid": "8", "stringArray": ["0x5e", "0x1046", "0x1050", "work", "named"],
+            "samples": {"stack": [3, 2, 1], "time": [1, 2, 3]},
+            "stackTable": {"frame": [0, 1, 2, 3], "prefix": [null, 0, 0, 1]},
+            "frameTable": {"func": [0, 1, 2, 3], "address": [94, 4166, 4176, 4166]},
+            "funcTable": {"name": [0, 1, 2, 4], "resource": [0, 0, 0, 0], "fileName": [null, null, null, null]},
+            "resourceTable": {"lib": [0], "name": [3]},
+        }],
+    });
+    serde_json::to_vec(&document).unwrap()
+}
+
+/// The file of symbols that samply writes beside it.
+fn symbols_beside() -> Vec<u8> {
+    let document = json!({
+        "string_table": ["main", "work::order", "/src/main.rs", "work::price", "/src/price.rs"],
+        "data": [{
+            "debug_name": "work", "debug_id": "dfb8e43a-f242-3d73-a453-aeb6a777ef75", "code_id": "3ae4b8df",
+            "symbol_table": [
+                {"rva": 64, "size": 64, "symbol": 0},
+                {"rva": 4096, "size": 256, "symbol": 1, "frames": [
+                    {"function": 3, "file": 4, "line": 12}, {"function": 1, "file": 2, "line": 40},
+                ]},
+            ],
+            "known_addresses": [[94, 0], [4166, 1]],
+        }],
+    });
+    serde_json::to_vec(&document).unwrap()
+}
+
+fn read_pair(symbols: &[u8], options: &ReadOptions) -> Result<(Collect, Recovery), Error> {
+    let profile = nameless_profile();
+    collected(|tables, sink| {
+        let companion = Companion { name: "work.syms.json", input: &mut { symbols } };
+        import_with_symbols(&profile[..], Some(companion), options, tables, sink)
+    })
+}
+
+#[test]
+fn addresses_have_the_functions_of_the_file_beside_the_profile() {
+    let (collect, recovery) = read_pair(&symbols_beside(), &ReadOptions::default()).unwrap();
+    let shown = |sample: &PlainSample| {
+        let frames = sample.frames_leaf_first.iter().map(|frame| {
+            let place =
+                (frame.file.as_deref(), frame.line, frame.native.as_ref().and_then(|native| native.1));
+            (frame.function.clone(), place.0.map(str::to_owned), place.1, place.2)
+        });
+        frames.collect::<Vec<_>>()
+    };
+    let stacks: Vec<_> = collect.samples().map(shown).collect();
+    let at = |name: &str, file: Option<&str>, line, offset| {
+        (name.to_owned(), file.map(str::to_owned), line, offset)
+    };
+    let main = at("main", None, None, Some(30));
+    let price = at("work::price", Some("/src/price.rs"), Some(12), None);
+    let order = at("work::order", Some("/src/main.rs"), Some(40), Some(70));
+    // A function with a name keeps it, and an address that samply does not know stays an address.
+    let named = at("named", None, None, None);
+    assert_eq!(stacks[0], [named, price.clone(), order.clone(), main.clone()]);
+    assert_eq!(stacks[1], [at("0x1050", None, None, None), main.clone()]);
+    assert_eq!(stacks[2], [price, order, main]);
+    assert_eq!(recovery.notes[0].message, "2 addresses have the names in work.syms.json");
+    let mut modules = collect.samples().flat_map(|sample| &sample.frames_leaf_first);
+    assert!(modules.all(|frame| frame.native.as_ref().is_some_and(|(module, _)| module == "/app/work")));
+}
+
+#[test]
+fn a_damaged_file_of_symbols_is_an_error_or_a_warning() {
+    let symbols = symbols_beside();
+    let error = read_pair(&symbols[..20], &ReadOptions::default()).err().unwrap();
+    assert!(error.message().starts_with("work.syms.json has no symbols that can be read: "), "{error}");
+    let (collect, recovery) = read_pair(&symbols[..20], &ReadOptions::lenient()).unwrap();
+    assert_eq!((collect.count(), recovery.warnings.len()), (3, 1));
+    for end in 0..symbols.len() {
+        let _ = read_pair(&symbols[..end], &ReadOptions::lenient());
+    }
+    each_change(&symbols, 1, b"0\"9,\xff", |changed, _| drop(read_pair(changed, &ReadOptions::lenient())));
+}
+
+/// By thread of the profiler: the number of its markers.
+fn marker_counts(answer: &Value) -> BTreeMap<u64, u64> {
+    let threads = answer["loaded"]["threads"].as_array().unwrap();
+    threads
+        .iter()
+        .map(|thread| (thread["tid"].as_u64().unwrap(), thread["markerCount"].as_u64().unwrap()))
+        .collect()
+}
+
+#[test]
+fn markers_of_firefox_are_as_many_as_in_its_profiler() {
+    let bytes = read_corpus("firefox/shutdown.json");
+    let (texts, _) = events(&bytes);
+    let mut ours = BTreeMap::<u64, u64>::new();
+    for text in texts.iter().filter(|text| !text.contains(" SpanExit:")) {
+        *ours.entry(text.split(' ').nth(1).unwrap().parse().unwrap()).or_default() += 1;
+    }
+    let Some(profiler) = peer("firefox-profiler") else { return };
+    let scratch = Scratch::new();
+    let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+    // It would ask a server for the names of addresses in them.
+    document["libs"] = json!([]);
+    document["processes"].as_array_mut().unwrap().iter_mut().for_each(|process| process["libs"] = json!([]));
+    let file = scratch.write("shutdown.json", &serde_json::to_vec(&document).unwrap());
+    let answer: Value = serde_json::from_str(&profiler.stdout(&["load", &file.to_string_lossy()])).unwrap();
+    let mut theirs = marker_counts(&answer);
+    // The profiler adds markers named Jank, for samples in which a main thread did not respond.
+    for (process, jank) in [(1822, 2), (10128, 1), (10150, 2)] {
+        *theirs.get_mut(&process).unwrap() -= jank;
+    }
+    assert_eq!(ours, theirs);
+}
+
+#[test]
+fn markers_are_in_timelines() {
+    let bytes = read_corpus("firefox/shutdown.json");
+    let mut output = Vec::new();
+    let mut timeline = chrome_trace::Exporter::new(&mut output);
+    let mut tables = Tables::default();
+    import(&bytes[..], &ReadOptions::default(), &mut tables, &mut timeline).unwrap();
+    timeline.finish(&tables).unwrap();
+    drop(timeline);
+    let document: Value = serde_json::from_slice(&output).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let is_read_ahead = |event: &&Value| event["ph"] == "b" && event["name"] == "ReadAheadLib";
+    let found: Vec<_> = events.iter().filter(is_read_ahead).collect();
+    assert_eq!(found.len(), 5);
+    // Markers are on the clock of the samples.
+    assert_eq!(found[0]["ts"], json!(22_690.144));
+    assert_eq!(found[0]["args"]["category"], "Other");
+    let ends = events.iter().filter(|event| event["ph"] == "e" && event["name"] == "ReadAheadLib");
+    assert_eq!(ends.count(), 5);
+}
+
+#[test]
+fn a_start_of_0_is_unknown() {
+    let bytes = read_corpus("gecko/lanes-suffixed-tid.gecko.json");
+    for (start, known) in [(0.0, None), (0.001, Some(1000)), (-1.0, None)] {
+        let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+        document["meta"]["startTime"] = json!(start);
+        let collect = read(document.to_string().as_bytes());
+        assert!(!collect.segments.is_empty());
+        assert!(collect.segments.iter().all(|segment| segment.start_unix_ns == known), "{start}");
+    }
+}
+
+#[test]
+fn frames_that_look_the_same_are_one_row() {
+    let at_offset =
+        |offset| PlainFrame { native: Some(("libx.so".to_owned(), Some(offset))), ..named("work") };
+    let samples = [1, 2].map(|offset| PlainSample {
+        frames_leaf_first: vec![at_offset(offset), named("main")],
+        count: 1,
+        ..PlainSample::default()
+    });
+    let mut bytes = Vec::new();
+    play(&[PlainSegment { samples: samples.to_vec(), ..PlainSegment::default() }], &mut exporter(&mut bytes));
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let rows = |table: &str, column: &str| list_of(&document["threads"][0][table][column]).len();
+    assert_eq!([rows("frameTable", "func"), rows("stackTable", "prefix")], [2, 2]);
+    assert_eq!(list_of(&document["threads"][0]["samples"]["stack"]), [json!(1), json!(1)]);
 }

@@ -1,9 +1,10 @@
 //! Recordings of Java: one of the JDK, compared with what `jfr print` says of it, and files of a few events.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use borehole_formats::{Error, Limits, ReadOptions, jfr};
-use borehole_model::Recovery;
+use borehole_model::{Context, ProfileSink, Recovery, Sample, Tables};
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
@@ -17,6 +18,17 @@ fn read(bytes: &[u8]) -> Collect {
     let (collect, recovery) = read_with(bytes, &ReadOptions::default()).unwrap();
     assert!(recovery.is_clean(), "{:?}", recovery.warnings);
     collect
+}
+
+/// The times of samples.
+#[derive(Default)]
+struct Times(Vec<i64>);
+
+impl ProfileSink for Times {
+    fn sample(&mut self, _: Context<'_>, sample: &Sample<'_>) -> std::io::Result<ControlFlow<()>> {
+        self.0.extend(sample.time_ns);
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 /// The value types, by the events of which they are.
@@ -37,6 +49,13 @@ type Sums = BTreeMap<String, BTreeMap<String, i64>>;
 
 fn of_event(kind: &str) -> &'static str {
     KINDS.iter().find(|(_, known, _)| *known == kind).unwrap().0
+}
+
+#[test]
+fn samples_are_in_the_order_of_time() {
+    let profile = read(&read_corpus("jfr/work.jfr"));
+    let times: Vec<_> = profile.samples().map(|sample| sample.time_ns.unwrap()).collect();
+    assert!(times.len() > 100 && times.is_sorted());
 }
 
 #[test]
@@ -254,7 +273,7 @@ fn samples_of_async_profiler_have_states_and_counts() {
     let types: Vec<_> = segment.value_types.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(types, ["samples", "wall_samples"]);
     assert_eq!(segment.start_unix_ns, Some(5_000_000_000));
-    let [waiting, running] = &segment.samples[..] else { panic!("two samples") };
+    let [running, waiting] = &segment.samples[..] else { panic!("two samples") };
     assert_eq!((&waiting.values[..], waiting.time_ns), (&[0, 40][..], Some(2_000_000)));
     assert_eq!(
         (&running.values[..], running.time_ns, running.thread),
@@ -277,7 +296,7 @@ fn chunks_share_a_clock_and_damage_costs_one_of_them() {
     later[32..40].copy_from_slice(&6_000_000_000_u64.to_be_bytes());
     let profile = read(&[chunk.clone(), later.clone()].concat());
     let times: Vec<_> = profile.samples().map(|sample| sample.time_ns.unwrap()).collect();
-    assert_eq!(times, [2_000_000, 1_000_000, 1_002_000_000, 1_001_000_000]);
+    assert_eq!(times, [1_000_000, 2_000_000, 1_001_000_000, 1_002_000_000]);
 
     // An event without a size ends its chunk.
     let mut damaged = chunk;
@@ -290,6 +309,24 @@ fn chunks_share_a_clock_and_damage_costs_one_of_them() {
     );
     let (profile, recovery) = read_with(&whole, &ReadOptions::lenient()).unwrap();
     assert_eq!((profile.samples().count(), recovery.is_clean()), (2, false));
+}
+
+#[test]
+fn the_events_of_a_chunk_are_sorted_a_million_at_a_time() {
+    const SORTED: u64 = 1 << 20;
+    for (count, first) in [(SORTED - 1, 1), (SORTED, 1), (SORTED + 1, 2)] {
+        let mut chunk = ChunkWriter::default();
+        for later in (1..=count).rev() {
+            chunk.event(102, &[number(1_000 + later), number(7), number(1), number(1)]);
+        }
+        chunk.event(1, &constants());
+        let mut times = Times::default();
+        let mut tables = Tables::default();
+        jfr::import(&chunk.finish(&TYPES)[..], &ReadOptions::default(), &mut tables, &mut times).unwrap();
+        assert_eq!(times.0.len() as u64, count);
+        let sorted = times.0.iter().take_while(|&&time_ns| time_ns >= times.0[0]).count();
+        assert_eq!((times.0[0], sorted as u64), (first * 1_000, count.min(SORTED)));
+    }
 }
 
 #[test]

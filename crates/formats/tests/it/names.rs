@@ -105,13 +105,23 @@ fn no_name_forges_or_hides_a_stack() {
     // Collapsed stacks keep line breaks, as CPython does.
     for format in text_formats().filter(|&format| format != Format::Collapsed) {
         let reader = format.facts().read_as.map_or(Some(format), Format::from_name);
-        let Some(Import::Plain(import)) = reader.and_then(Format::importer) else { continue };
+        let Some(importer @ (Import::Plain(_) | Import::Accompanied { .. })) =
+            reader.and_then(Format::importer)
+        else {
+            continue;
+        };
         let output = write(format);
         let mut collect = Collect::default();
         let mut input: &[u8] = &output;
         let mut input: io::BufReader<&mut dyn io::Read> = io::BufReader::new(&mut input);
-        let options = ReadOptions::default();
-        let recovery = import(&mut input, &options, &mut Default::default(), &mut collect);
+        let (mut tables, options) = (Default::default(), ReadOptions::default());
+        let recovery = match importer {
+            Import::Accompanied { import, .. } => {
+                import(&mut input, None, &options, &mut tables, &mut collect)
+            }
+            Import::Plain(import) => import(&mut input, &options, &mut tables, &mut collect),
+            _ => continue,
+        };
         let text = String::from_utf8_lossy(&output);
         let recovery = recovery.unwrap_or_else(|error| panic!("{}: {error}: {text}", format.name()));
         assert!(recovery.is_clean(), "{}: {recovery:?}", format.name());

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use borehole_formats::{Error, Format, ReadOptions, detect, pstats};
-use borehole_model::Recovery;
+use borehole_formats::{Error, Export as _, Format, ReadOptions, detect, pstats};
+use borehole_model::{Context, ProfileSink as _, Recovery, Segment, Tables};
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
 use crate::damage::each_change;
+use crate::flat::{FlatFrame, FlatSample, play};
 use crate::play::{Collect, collected};
 
 /// The releases of Python that wrote the corpus.
@@ -108,22 +109,137 @@ fn samples_of_a_sampling_profiler_are_counts() {
     assert!(recovery.notes[0].message.starts_with("callers of 1 functions are dropped"));
 }
 
+/// A function with the four numbers and the callers that these bytes are.
+fn function_with(numbers: &[&[u8]; 4], callers: &[u8]) -> Vec<u8> {
+    [b"{)\x03z\x02/ai\x07\0\0\0z\x01f)\x05", &numbers.concat()[..], b"{", callers, b"00"].concat()
+}
+
+const ONE: &[u8] = b"i\x01\0\0\0";
+const HALF: &[u8] = b"g\0\0\0\0\0\0\xe0?";
+const CALLER: &[u8] = b")\x03z\x02/bi\x03\0\0\0z\x01g";
+
 #[test]
-fn other_objects_are_refused() {
-    for (bytes, message) in [
-        (&b"i\x01\0\0\0"[..], "expected a dictionary of functions, found another object"),
+fn each_error_says_what_was_expected_and_where() {
+    let caller = |sums: &[u8]| function_with(&[ONE, ONE, HALF, HALF], &[CALLER, sums].concat());
+    let cases: [(Vec<u8>, &str, Option<u64>); 17] = [
+        (ONE.to_vec(), "expected a dictionary of functions, found another object", None),
         (
-            b"{)\x03z\x01ai\x01\0\0\0z\x01fN0",
+            b"{)\x03z\x01ai\x01\0\0\0z\x01fN0".to_vec(),
             "expected calls, times and callers of a function, found another object",
+            None,
         ),
-        (b"{)\x01Ni\x01\0\0\x000", "expected calls, times and callers of a function, found another object"),
-        (b"{c", "expected an object of statistics, found the type 0x63"),
-        (b"{)\x03", "truncated: 1 bytes missing"),
-    ] {
-        let error = read_with(bytes, &ReadOptions::default()).err().unwrap();
-        assert_eq!(error.message(), message);
-        let (collect, recovery) = read_with(bytes, &ReadOptions::lenient()).unwrap();
+        (
+            b"{)\x01Ni\x01\0\0\x000".to_vec(),
+            "expected calls, times and callers of a function, found another object",
+            None,
+        ),
+        (
+            [b"{N)\x05", ONE, ONE, HALF, HALF, b"{00"].concat(),
+            "expected file, line and name of a function, found another object",
+            None,
+        ),
+        (
+            [b"{)\x03z\x01az\x01bz\x01f)\x05", ONE, ONE, HALF, HALF, b"{00"].concat(),
+            "expected file, line and name of a function, found another object",
+            None,
+        ),
+        (
+            function_with(&[HALF, ONE, HALF, HALF], b""),
+            "expected a number of calls, found another object",
+            None,
+        ),
+        (
+            function_with(&[ONE, b"N", HALF, HALF], b""),
+            "expected a number of calls, found another object",
+            None,
+        ),
+        (function_with(&[ONE, ONE, b"N", HALF], b""), "expected a time, found another object", None),
+        (function_with(&[ONE, ONE, HALF, b"T"], b""), "expected a time, found another object", None),
+        (caller(b"N"), "expected calls and times of a caller, found another object", None),
+        (caller(b")\x01N"), "expected calls and times of a caller, found another object", None),
+        (b"{c".to_vec(), "expected an object of statistics, found the type 0x63", Some(1)),
+        (b"{r\x02\0\0\0".to_vec(), "reference to an unknown object: 2", Some(1)),
+        (b"{s\xff\xff\xff\xff".to_vec(), "expected a length, found -1", Some(2)),
+        (
+            [&b")\x01".repeat(9)[..], b"N"].concat(),
+            "expected statistics, found objects nested 8 deep",
+            Some(16),
+        ),
+        (b"{)\x03".to_vec(), "truncated: 1 bytes missing", Some(3)),
+        (b"{g\0\0\0".to_vec(), "truncated: 5 bytes missing", Some(2)),
+    ];
+    for (bytes, message, offset) in cases {
+        let error = read_with(&bytes, &ReadOptions::default()).err().unwrap();
+        assert_eq!((error.message(), error.offset()), (message, offset));
+        assert_eq!(error.is_truncated(), message.starts_with("truncated"), "{message}");
+        let (collect, recovery) = read_with(&bytes, &ReadOptions::lenient()).unwrap();
         assert!(collect.count() == 0 && !recovery.is_clean());
+    }
+    // One less deep.
+    let error = read_with(&[&b")\x01".repeat(8)[..], b"N"].concat(), &ReadOptions::default()).err().unwrap();
+    assert_eq!(error.message(), "expected a dictionary of functions, found another object");
+}
+
+#[test]
+fn numbers_of_functions_and_callers_keep_their_places() {
+    let whole = |number: u8| [b'i', number, 0, 0, 0];
+    let sums = [&whole(5)[..], &whole(4), &whole(2), &whole(3)];
+    let caller = [CALLER, b")\x04", &whole(2), &whole(1), HALF, &whole(1)].concat();
+    let bytes = function_with(&[sums[1], sums[0], sums[2], sums[3]], &caller);
+    let (collect, recovery) = read_with(&bytes, &ReadOptions::default()).unwrap();
+    assert!(recovery.is_clean() && recovery.notes.is_empty());
+    let found: Vec<_> = collect
+        .samples()
+        .map(|sample| (leaf_of(&sample.frames_leaf_first, 1), sample.count, &sample.values[..]))
+        .collect();
+    let second = 1_000_000_000;
+    // Calls and primitive calls of the caller are in the other order than those of the function.
+    let of_caller = (Some(("/b".to_owned(), 3, "g".to_owned())), 1, &[2, 1, second, second / 2][..]);
+    assert_eq!(found, [of_caller, (None, 1, &[3, 3, 2 * second, 2 * second - second / 2][..])]);
+}
+
+#[test]
+fn bytes_behind_the_statistics_are_counted() {
+    let bytes = function_with(&[ONE, ONE, HALF, HALF], b"");
+    for count in 0..3 {
+        let longer = [&bytes[..], &b"xxx"[..count]].concat();
+        let (collect, recovery) = read_with(&longer, &ReadOptions::default()).unwrap();
+        assert_eq!(collect.count(), 1);
+        let warnings: Vec<_> =
+            recovery.warnings.iter().map(|warning| (&*warning.message, warning.lost_bytes)).collect();
+        let expected = ("ignored the bytes after the statistics", count as u64);
+        assert_eq!(warnings, Vec::from_iter((count > 0).then_some(expected)));
+    }
+}
+
+#[test]
+fn samples_without_frames_are_counted() {
+    for count in 0..3 {
+        let none = FlatSample { count, ..FlatSample::default() };
+        let one =
+            FlatSample { count: 1, frames_leaf_first: vec![FlatFrame::php("f", "/a.py", 3)], ..none.clone() };
+        let mut out = Vec::new();
+        let mut exporter = pstats::Exporter::new(&mut out);
+        play(&[none, one], &Segment::default(), &mut exporter).unwrap();
+        let losses: Vec<_> = exporter.losses().iter().collect();
+        assert_eq!(losses, Vec::from_iter((count > 0).then_some(("samples without frames", count))));
+        drop(exporter);
+        assert_eq!(read_with(&out, &ReadOptions::default()).unwrap().0.count(), 1);
+    }
+}
+
+#[test]
+fn no_samples_are_explained_where_threads_may_be_idle() {
+    for (mode, more) in [("wall", ""), ("cpu", "This can happen in CPU mode when all threads are idle.\n")] {
+        let mut tables = Tables::default();
+        let [key, mode] = ["mode", mode].map(|text| tables.intern_string(text.as_bytes()).unwrap());
+        let segment = Segment { metadata: vec![(key, mode)], ..Segment::default() };
+        let mut out = Vec::new();
+        let mut exporter = pstats::Exporter::text(&mut out, pstats::TextOptions::default());
+        exporter.segment(Context { tables: &tables, segment: &segment }).unwrap();
+        exporter.finish(&tables).unwrap();
+        drop(exporter);
+        assert_eq!(String::from_utf8(out).unwrap(), format!("No samples were collected.\n{more}"));
     }
 }
 

@@ -776,3 +776,18 @@ fn times_of_samples_that_weigh_bytes_come_back() {
     assert_eq!(weights(&bytes, 0), ("bytes".to_owned(), vec![64, 32, 16]));
     assert_eq!(read(&bytes).segments[0].samples, heap.samples);
 }
+
+#[test]
+fn states_and_metadata_are_counted_as_lost() {
+    for count in 0..3_u64 {
+        let stated = PlainSample { status: Some(1), count, ..at(5, &["a"]) };
+        let metadata = vec![("host".to_owned(), "a".to_owned()); usize::try_from(count).unwrap()];
+        let one = PlainSegment { metadata, ..segment(Some(10), vec![at(0, &["b"]), stated]) };
+        let mut bytes = Vec::new();
+        let mut exporter = exporter(&mut bytes);
+        play(&[one.clone(), one], &mut exporter);
+        let losses = exporter.losses();
+        let lost = |wanted| losses.iter().find(|&(what, _)| what == wanted).map_or(0, |(_, count)| count);
+        assert_eq!([lost("thread states"), lost("metadata entries")], [2 * count; 2], "{losses}");
+    }
+}

@@ -1,18 +1,32 @@
 //! New, resolved and changed findings, and findings that only a comparison can make.
 
+use serde::{Serialize, Serializer};
+
 use super::HolderChange;
 use crate::findings::{Confidence, FindingKind, FindingPlace, FindingSeverity, HeapFinding};
 
 /// The findings of the last heap compared with those of the first. Findings of one kind about one thing are the same,
 /// wherever its line is now.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FindingsDiff {
     /// The findings that only the last heap has.
     pub new: Vec<HeapFinding>,
     /// The findings that only the first heap has.
     pub resolved: Vec<HeapFinding>,
     /// The findings of both heaps with different severity or impact: before and after.
+    #[serde(serialize_with = "pairs")]
     pub changed: Vec<(HeapFinding, HeapFinding)>,
+}
+
+/// Pairs of findings as objects of `baseline` and `target`.
+fn pairs<S: Serializer>(changed: &[(HeapFinding, HeapFinding)], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Pair<'a> {
+        baseline: &'a HeapFinding,
+        target: &'a HeapFinding,
+    }
+    serializer.collect_seq(changed.iter().map(|(baseline, target)| Pair { baseline, target }))
 }
 
 impl FindingsDiff {
@@ -102,4 +116,73 @@ fn growing(holder: &HolderChange) -> Option<HeapFinding> {
     finding.impact_bytes = impact;
     finding.place = Some(FindingPlace { node, path });
     Some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::NodeId;
+
+    fn holder(counts: &[u64], growth: i64) -> HolderChange {
+        HolderChange {
+            path: b"Cache::$items".to_vec(),
+            node_type: b"array".to_vec(),
+            alike: 1,
+            nodes: counts.iter().map(|_| Some(NodeId(7))).collect(),
+            retained: counts.iter().map(|_| None).collect(),
+            counts: counts.iter().copied().map(Some).collect(),
+            growth,
+            is_steady: true,
+            is_static: true,
+        }
+    }
+
+    #[test]
+    fn a_static_variable_grows_if_it_gains_enough_elements_in_each_heap() {
+        let told = |counts: &[u64]| static_growth(&[holder(counts, 5000)]).pop();
+        assert_eq!(told(&[100, 115]), None);
+        let found = told(&[100, 116]).unwrap();
+        assert_eq!(found.summary, "Cache::$items gained 16 elements");
+        let facts = [("elements_before", 100_u64.into()), ("elements_now", 116_u64.into())];
+        assert_eq!((&found.facts[..], found.impact_bytes), (&facts[..], 5000));
+        assert_eq!(found.place.unwrap(), FindingPlace { node: NodeId(7), path: "Cache::$items".to_owned() });
+        assert_eq!(told(&[100, 200, 200]), None);
+        assert_eq!(told(&[100]), None);
+        let not_static = HolderChange { is_static: false, ..holder(&[100, 200], 5000) };
+        assert_eq!(static_growth(&[not_static]), []);
+        assert_eq!(static_growth(&[holder(&[100, 200], -1)]), []);
+    }
+
+    #[test]
+    fn growth_is_severe_if_it_is_large_or_goes_on() {
+        let rated = |counts: &[u64], growth| {
+            let found = static_growth(&[holder(counts, growth)]).pop().unwrap();
+            (found.severity, found.confidence)
+        };
+        assert_eq!(rated(&[0, 16], (1 << 20) - 1), (FindingSeverity::Medium, Confidence::Medium));
+        assert_eq!(rated(&[0, 16], 1 << 20), (FindingSeverity::High, Confidence::Medium));
+        assert_eq!(rated(&[0, 1, 16], 1), (FindingSeverity::High, Confidence::High));
+    }
+
+    #[test]
+    fn a_finding_that_grows_much_is_at_least_medium() {
+        let finding = |severity, impact| {
+            let mut finding = HeapFinding::new(FindingKind::LargeArray, severity, "an array");
+            finding.impact_bytes = impact;
+            finding
+        };
+        let changed = |was: u64, now: u64| {
+            let [first, last] = [was, now].map(|impact| [finding(FindingSeverity::Low, impact)]);
+            FindingsDiff::between(&first, &last).changed.pop().map(|(_, now)| now.severity)
+        };
+        const MIB: u64 = 1 << 20;
+        assert_eq!(changed(MIB, MIB), None);
+        assert_eq!(changed(MIB, 2 * MIB - 1), Some(FindingSeverity::Low));
+        assert_eq!(changed(MIB, 2 * MIB), Some(FindingSeverity::Medium));
+        // A quarter of what there was.
+        assert_eq!(changed(8 * MIB, 10 * MIB - 1), Some(FindingSeverity::Low));
+        assert_eq!(changed(8 * MIB, 10 * MIB), Some(FindingSeverity::Medium));
+        let [first, last] = [[finding(FindingSeverity::Low, MIB)], [finding(FindingSeverity::High, 3 * MIB)]];
+        assert_eq!(FindingsDiff::between(&first, &last).changed[0].1.severity, FindingSeverity::High);
+    }
 }

@@ -11,24 +11,31 @@
 mod census;
 mod findings;
 mod holders;
+mod keys;
 
 use std::collections::BTreeMap;
+
+use borehole_text::percent_of;
+use serde::Serialize;
 
 use crate::graph::{Graph, TreeParents};
 use crate::names::NodeType;
 use crate::path;
 use crate::retention::Follow;
+use crate::serialized;
 use crate::sink::NodeId;
 use census::HeapCensus;
 pub use findings::FindingsDiff;
 pub use holders::LEAST_BYTES;
 
 /// A compared heap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Compared {
     /// The time of the snapshot, in ISO 8601; empty if unknown.
+    #[serde(rename = "captured_at")]
     pub created: String,
     /// The number of nodes.
+    #[serde(rename = "node_count")]
     pub nodes: u64,
     /// The bytes of PHP's own memory that are reached.
     pub bytes: u64,
@@ -59,6 +66,7 @@ pub struct HeapComparison {
 
 /// A number in each heap; `None` if a heap does not have it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MetricSeries {
     /// The name of the number.
     pub name: String,
@@ -68,6 +76,7 @@ pub struct MetricSeries {
 
 /// The items of one name in each heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TotalChange {
     /// The name of the type or class.
     pub name: Vec<u8>,
@@ -81,6 +90,7 @@ pub struct TotalChange {
 
 /// Changes of holders, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HolderList {
     /// The changes with their paths.
     pub rows: Vec<HolderChange>,
@@ -90,6 +100,7 @@ pub struct HolderList {
 
 /// A change whose path is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FurtherChange {
     /// The number of holders.
     pub alike: u64,
@@ -100,26 +111,34 @@ pub struct FurtherChange {
 }
 
 /// The changes of a holder, or of holders that are alike: elements of one list. Of those, all numbers are sums.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct HolderChange {
     /// The path in PHP's syntax, in the last heap that has the holder. `[]` stands for the keys of lists if there are
     /// several holders.
+    #[serde(serialize_with = "serialized::text")]
     pub path: Vec<u8>,
     /// The type of the node.
+    #[serde(rename = "type", serialize_with = "serialized::text")]
     pub node_type: Vec<u8>,
     /// The number of holders.
     pub alike: u64,
     /// The node in each heap; of several holders, of the one that changed most.
+    #[serde(rename = "node_ids")]
     pub nodes: Vec<Option<NodeId>>,
     /// The retained size in bytes.
+    #[serde(rename = "retained_bytes")]
     pub retained: Vec<Option<u64>>,
     /// The stored number of elements, properties or bytes.
     pub counts: Vec<Option<u64>>,
     /// The growth from the first heap to the last, without that of its parts; negative if it shrank.
+    #[serde(rename = "delta")]
     pub growth: i64,
     /// Whether the retained size is larger in each heap than in the previous one.
+    #[serde(rename = "steady")]
     pub is_steady: bool,
     /// Whether a static property or variable holds it, which lives as long as the process.
+    #[serde(rename = "static")]
     pub is_static: bool,
 }
 
@@ -131,8 +150,82 @@ impl TotalChange {
     }
 }
 
+impl MetricSeries {
+    /// The change from the first heap to the last. A heap that does not have the number counts as 0.
+    #[must_use]
+    pub fn growth(&self) -> f64 {
+        self.last().unwrap_or(0.0) - self.first().unwrap_or(0.0)
+    }
+
+    /// The growth in percent of the number in the first heap; `None` from nothing.
+    #[must_use]
+    pub fn growth_percent(&self) -> Option<f64> {
+        let before = self.first().filter(|before| *before != 0.0)?;
+        Some(100.0 * self.growth() / before.abs())
+    }
+
+    fn first(&self) -> Option<f64> {
+        self.values.first().copied().flatten()
+    }
+
+    fn last(&self) -> Option<f64> {
+        self.values.last().copied().flatten()
+    }
+}
+
+impl HolderList {
+    /// The number of holders.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.rows.iter().map(|row| row.alike).chain(self.further.iter().map(|change| change.alike)).sum()
+    }
+
+    /// Keeps the changes that are shown, given the growth and the retained size in the first heap.
+    pub fn retain(&mut self, is_shown: impl Fn(i64, Option<u64>) -> bool) {
+        self.rows.retain(|row| is_shown(row.growth, row.retained_before()));
+        self.further.retain(|change| is_shown(change.growth, change.retained_before));
+    }
+
+    /// Keeps the paths of the first `limit` changes only.
+    pub fn limit(&mut self, limit: usize) {
+        let cut = self.rows.split_off(limit.min(self.rows.len()));
+        self.further.splice(0..0, cut.iter().map(HolderChange::further));
+    }
+}
+
+impl HolderChange {
+    fn retained_before(&self) -> Option<u64> {
+        self.retained.first().copied().flatten()
+    }
+
+    fn further(&self) -> FurtherChange {
+        let retained_before = self.retained_before();
+        FurtherChange { alike: self.alike, growth: self.growth, retained_before }
+    }
+}
+
+/// Growth in percent; `None` from nothing.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::compare::growth_percent;
+///
+/// assert_eq!([growth_percent(5, 10), growth_percent(5, 0)], [Some(50.0), None]);
+/// ```
+#[must_use]
+pub fn growth_percent(growth: i64, before: u64) -> Option<f64> {
+    (before > 0).then(|| percent_of(growth, before))
+}
+
 /// Compares heaps, the oldest first. Each heap is analysed separately, so that memory holds the analysis of one heap,
 /// and the holders of all.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{compare::compare, retention::Follow};
+
+let comparison = compare(&[&graph, &graph], Follow::default());
+assert!(comparison.heaps.len() == 2 && comparison.added.rows.is_empty());"#
+)]
 #[must_use]
 pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> HeapComparison {
     let censuses: Vec<HeapCensus> = graphs.iter().map(|graph| HeapCensus::of(*graph, follow)).collect();
@@ -243,15 +336,9 @@ fn told(graphs: &[&dyn Graph], mut changes: Vec<holders::HolderRow>) -> HolderLi
             change.is_static = is_static(graph, &parents, node);
         }
     }
-    HolderList { rows, further: further.iter().map(further_change).collect() }
+    HolderList { rows, further: further.iter().map(|row| row.change().further()).collect() }
 }
 
 fn shape_path(graph: &dyn Graph, parents: &TreeParents, node: NodeId) -> Vec<u8> {
     path::near_with(&graph, parents, node, usize::MAX, |node| holders::is_list_element(graph, parents, node))
-}
-
-fn further_change(row: &holders::HolderRow) -> FurtherChange {
-    let change = row.change();
-    let retained_before = change.retained.first().copied().flatten();
-    FurtherChange { alike: change.alike, growth: change.growth, retained_before }
 }

@@ -1,6 +1,7 @@
 //! Findings about arrays: large arrays, arrays with oversized tables, and arrays with equal content.
 
 use hashbrown::HashMap;
+use serde::Serialize;
 
 use crate::largest::Largest;
 use crate::sink::NodeId;
@@ -39,9 +40,11 @@ pub(super) struct Arrays {
 }
 
 /// A row of the ranking: an array, or arrays that are alike. Of those, all numbers are sums.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LargeArray {
     /// The array that retains most, and the path of all of them: `[]` stands for the keys of lists.
+    #[serde(flatten)]
     pub place: FindingPlace,
     /// The number of arrays.
     pub count: u64,

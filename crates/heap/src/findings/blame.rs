@@ -1,6 +1,7 @@
 //! The memory of each root of the graph: exclusive, and shared with other roots.
 
 use hashbrown::{HashMap, HashSet};
+use serde::Serialize;
 
 use crate::graph::children;
 use crate::retention::Retention;
@@ -11,11 +12,14 @@ use super::finding::{Fact, FindingKind, FindingSeverity, HeapFinding};
 use super::survey::HeapSurvey;
 
 /// The memory of a root.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RootBlame {
     /// The root's name.
+    #[serde(rename = "root")]
     pub name: String,
     /// The root.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The bytes that would be freed without it.
     pub exclusive_bytes: u64,

@@ -1,9 +1,15 @@
 //! The contents of a finding.
 
+use serde::{Serialize, Serializer};
+
+use crate::serialized::{self, serialized_by_name};
 use crate::sink::NodeId;
 
 /// An observation about a heap that may require action.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Serialized, its facts are one object, and its place becomes the keys `node_id` and `path`. Absent details and places have no
+/// key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HeapFinding {
     /// The kind of the finding.
     pub kind: FindingKind,
@@ -14,8 +20,10 @@ pub struct HeapFinding {
     /// The finding in one line.
     pub summary: String,
     /// The observations, in order.
+    #[serde(serialize_with = "serialized::object")]
     pub facts: Vec<(&'static str, Fact)>,
     /// Further observations, one per line: the largest of many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
     /// The likely meaning.
     pub hypothesis: String,
@@ -24,23 +32,28 @@ pub struct HeapFinding {
     /// The memory concerned in bytes: the most that could be freed. 0: none.
     pub impact_bytes: u64,
     /// The place to act on; `None` if the finding is about the whole heap.
+    #[serde(flatten)]
     pub place: Option<FindingPlace>,
     /// The thing that the finding is about, by names only: a class, a property, or the place without lines and keys of lists. It is
     /// the same in each heap of a program; empty if a heap has at most one finding of the kind.
+    #[serde(skip)]
     pub subject: String,
 }
 
 /// A node and its path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FindingPlace {
     /// The node.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The path in PHP's syntax.
     pub path: String,
 }
 
-/// An observation.
-#[derive(Clone, Debug, PartialEq)]
+/// An observation. Serialized, it is a number, a text, or a list of texts or of objects.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Fact {
     /// A count, or a number of bytes.
     Number(u64),
@@ -51,8 +64,20 @@ pub enum Fact {
     /// Several texts.
     List(Vec<String>),
     /// A table: each row names its cells.
+    #[serde(serialize_with = "rows")]
     Rows(Vec<Vec<(&'static str, Fact)>>),
 }
+
+serialized_by_name!(FindingKind, FindingSeverity, Confidence);
+
+fn rows<S: Serializer>(rows: &[Vec<(&'static str, Fact)>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows.iter().map(|row| FactRow(row)))
+}
+
+/// A row of a table, serialized as an object.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct FactRow<'a>(#[serde(serialize_with = "serialized::object")] &'a [(&'static str, Fact)]);
 
 impl From<u64> for Fact {
     fn from(number: u64) -> Self {
@@ -123,6 +148,7 @@ impl FindingSeverity {
 
 /// The certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Confidence {
     /// It follows from the heap.
     High,

@@ -13,6 +13,7 @@ const CALLS: usize = 100;
 
 /// The head of a report.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct HeapOverview {
     /// The time of the snapshot; empty if unknown.
     pub captured_at: String,

@@ -1,5 +1,7 @@
 //! The rankings at the end of a report: types, classes, arrays and strings by size.
 
+use serde::Serialize;
+
 use crate::graph::MemoryTotal;
 
 use super::amounts::{each, share};
@@ -15,9 +17,11 @@ pub(super) const CLASSES: usize = 20;
 const STRINGS: usize = 20;
 
 /// A row of the ranking of strings: a string, or strings that are alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LargeString {
     /// The longest string, and the path of all of them: `[]` stands for the keys of lists.
+    #[serde(flatten)]
     pub place: FindingPlace,
     /// The number of strings.
     pub count: u64,

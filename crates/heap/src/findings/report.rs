@@ -1,6 +1,7 @@
 //! The report on a heap.
 
 use hashbrown::HashMap;
+use serde::{Serialize, Serializer};
 
 use crate::contradiction::contradiction;
 use crate::graph::{GraphCounts, MemoryTotal};
@@ -18,6 +19,8 @@ use super::survey::HeapSurvey;
 use super::{allocator, bottleneck, closures, cycles, dominance, objects, resources, strings, subject, told};
 
 /// The report on a heap.
+///
+/// Serialized, its head is in `meta`: counts, versions and what the graph contains. What else the overview has is a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeapReport {
     /// The number of items of each kind in the graph.
@@ -42,6 +45,43 @@ pub struct HeapReport {
     pub used_bytes: u64,
 }
 
+/// The keys of a [`HeapReport`], in reli's shape.
+#[derive(Serialize)]
+struct ReportKeys<'a> {
+    meta: MetaKeys<'a>,
+    findings: &'a [HeapFinding],
+    types: &'a [MemoryTotal],
+    classes: &'a [MemoryTotal],
+    arrays: &'a [LargeArray],
+    strings: &'a [LargeString],
+    roots: &'a [RootBlame],
+}
+
+#[derive(Serialize)]
+struct MetaKeys<'a> {
+    node_count: usize,
+    edge_count: usize,
+    php_version: &'a str,
+    heap_memory_analyzed_percentage: Option<f64>,
+    captured_at: &'a str,
+    contradiction: Option<&'a str>,
+}
+
+impl Serialize for HeapReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let meta = MetaKeys {
+            node_count: self.counts.nodes,
+            edge_count: self.counts.edges,
+            php_version: &self.overview.php_version,
+            heap_memory_analyzed_percentage: self.overview.analyzed_percentage,
+            captured_at: &self.overview.captured_at,
+            contradiction: self.contradiction.as_deref(),
+        };
+        let Self { findings, types, classes, arrays, strings, roots, .. } = self;
+        ReportKeys { meta, findings, types, classes, arrays, strings, roots }.serialize(serializer)
+    }
+}
+
 /// Kinds of general findings about memory, the more specific ones first. Findings that give a reason take precedence over them.
 const GENERAL: [FindingKind; 4] = [
     FindingKind::ChokePoint,
@@ -54,6 +94,12 @@ const GENERAL: [FindingKind; 4] = [
 const EXPLAINED: u128 = 50;
 
 /// Analyses a whole heap.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{findings::report, retention::Follow, views::Heap};
+
+let report = report(&Heap::new(&graph, Follow::default()));
+assert_eq!((report.counts.nodes, report.contradiction), (2, None));"#
+)]
 #[must_use]
 pub fn report(heap: &Heap<'_>) -> HeapReport {
     let survey = HeapSurvey::new(heap);

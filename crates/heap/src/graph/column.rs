@@ -8,6 +8,7 @@ use super::packed::{step, stepped};
 
 /// How the columns of a graph are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GraphStorage {
     /// As they are: any row is found at once.
     #[default]

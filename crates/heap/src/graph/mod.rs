@@ -16,6 +16,8 @@ mod strings;
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use borehole_text::Error;
 
 use crate::names::{LocationType, NodeType, Region, Strength};
@@ -34,7 +36,7 @@ pub(crate) use rows::{NodeRows, STRIDE as ROWS_STRIDE, range_within};
 pub(crate) use strings::STRIDE as STRINGS_STRIDE;
 
 /// The number of items of each kind in a graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GraphCounts {
     /// Nodes. Node numbers are below this.
     pub nodes: usize,
@@ -63,6 +65,7 @@ pub struct Child {
 
 /// A fact about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeAttribute {
     /// The name of the fact.
     pub key: StringId,
@@ -73,9 +76,10 @@ pub struct NodeAttribute {
 }
 
 /// The memory of all items with one name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryTotal {
     /// The name of the type or class.
+    #[serde(serialize_with = "crate::serialized::text")]
     pub name: Vec<u8>,
     /// The number of items.
     pub count: u64,
@@ -85,7 +89,7 @@ pub struct MemoryTotal {
 
 /// The totals counted by the program that walked the heap, if known. A graph read from JSON lacks some of the locations
 /// that its totals include.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     /// By location type.
     pub location_types: Vec<MemoryTotal>,
@@ -230,6 +234,7 @@ impl<G: Graph + ?Sized> Graph for &G {
 
 /// The names in a graph, by the numbers of their types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Vocabulary {
     /// Node types.
     pub node_types: Vec<StringId>,

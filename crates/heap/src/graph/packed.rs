@@ -4,7 +4,7 @@
 //! heap and their addresses mostly ascend in small steps, and most numbers are small. Many rows are alike too, so full pieces
 //! are compressed.
 
-use super::compression::{compress, decompress};
+use super::compression::{compress, decompress, most_compressed};
 
 /// Rows of `N` numbers, at most 16, in the order of their addition.
 ///
@@ -94,7 +94,7 @@ impl<const N: usize> PackedRows<N> {
             return;
         }
         let RowPiece { bytes, end, rows } = &mut self.last;
-        let most = zstd::zstd_safe::compress_bound(*end);
+        let most = most_compressed(*end);
         if self.chunks.last().is_none_or(|chunk| chunk.bytes.capacity() - chunk.bytes.len() < most) {
             self.chunks.push(Chunk { bytes: Vec::with_capacity(CHUNK_BYTES), pieces: Vec::new() });
         }

@@ -37,6 +37,11 @@ const MOST_UNITS: usize = 1 << 24;
 /// the address of their memory, and `#bytes`, its size, because Java's sizes differ from PHP's. Weak references are
 /// left out: readers would take them for references that keep their target alive.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"let mut file = Vec::new();
+borehole_heap::hprof::write(&graph, &mut file)?;
+assert!(file.starts_with(b"JAVA PROFILE"));"#
+)]
 /// # Errors
 /// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {

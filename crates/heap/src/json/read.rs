@@ -15,6 +15,13 @@ use crate::sink::{Edge, HeapSink as _, MemoryLocation, NodeId, StringId, ValueKi
 /// The nodes keep the order of their numbers. JSON does not state the types and regions of locations: a type is
 /// inferred from the node and the location's keys, and the totals are kept as read.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::json;
+
+let mut file = Vec::new();
+json::write(&graph, json::JsonLayout::Compact, &mut file)?;
+assert_eq!(json::read(&file)?.counts().nodes, 2);"#
+)]
 /// # Errors
 /// If the input is not JSON, or not in reli's format.
 pub fn read(json: &[u8]) -> Result<HeapGraph, Error> {

@@ -15,6 +15,7 @@ use crate::totals::{TotalsScope, totals};
 
 /// The layout of JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum JsonLayout {
     /// On one line.
     #[default]
@@ -25,6 +26,13 @@ pub enum JsonLayout {
 
 /// Writes `graph` as reli's JSON. The output is streamed; memory holds one path of the tree.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::json::{JsonLayout, write};
+
+let mut file = Vec::new();
+write(&graph, JsonLayout::Pretty, &mut file)?;
+assert!(file.starts_with(b"{\n"));"#
+)]
 /// # Errors
 /// The errors of writing `output`.
 pub fn write(graph: &impl Graph, layout: JsonLayout, output: impl Write) -> io::Result<()> {

@@ -9,6 +9,7 @@ use crate::sink::NodeId;
 
 /// The nodes and memory that would be freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Freed {
     /// The number of nodes; nodes that share memory count as one.
     pub nodes: u64,
@@ -17,6 +18,12 @@ pub struct Freed {
 }
 
 /// Computes what would be freed without all of `gone` at once: these nodes, and everything reached only through them.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::{Follow, freed_without};
+
+let freed = freed_without(&graph, Follow::default(), &[object]);
+assert_eq!((freed.nodes, freed.bytes), (2, 4152));"#
+)]
 #[must_use]
 pub fn freed_without(graph: &impl Graph, follow: Follow, gone: &[NodeId]) -> Freed {
     let merged = MergedNodes::of(graph);

@@ -14,6 +14,7 @@ const CLOSED: u32 = u32::MAX;
 
 /// A cycle: nodes of which each has a path to every other one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Cycle {
     /// The nodes, ascending; a node that refers to itself may be alone.
     pub nodes: Vec<u32>,

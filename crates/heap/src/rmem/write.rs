@@ -9,6 +9,13 @@ use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 
 /// Writes `graph` as an `.rmem` file. Only the indexes are in memory: the rows are streamed.
 ///
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::rmem;
+
+let mut file = Vec::new();
+rmem::write(&graph, &mut file)?;
+assert_eq!(rmem::MappedGraph::open(&file)?.counts().nodes, 2);"#
+)]
 /// # Errors
 /// The errors of writing `output`.
 pub fn write(graph: &impl Graph, output: impl Write) -> io::Result<()> {

@@ -4,9 +4,12 @@ use std::collections::BinaryHeap;
 
 use hashbrown::HashMap;
 
+use serde::Serialize;
+
 use super::{Brief, Heap, HeldValue, NodeKind};
 use crate::largest::sort_largest_first;
 use crate::names::NodeType;
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// The limits of a tree of blocks.
@@ -30,7 +33,7 @@ impl Default for BlockLimits {
 }
 
 /// Similar nodes below the same block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DominatorBlock {
     /// The index of the block that alone holds it; `None`: no single block does.
     pub above: Option<usize>,
@@ -43,11 +46,13 @@ pub struct DominatorBlock {
 }
 
 /// The whole heap as blocks, each after the one above it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DominatorBlocks {
     /// The blocks.
     pub blocks: Vec<DominatorBlock>,
     /// Their names: classes, or what a program knows the nodes by.
+    #[serde(serialize_with = "serialized::texts")]
     pub names: Vec<Vec<u8>>,
 }
 

@@ -1,15 +1,18 @@
 //! A one-line description of a node.
 
+use serde::Serialize;
+
 use super::Heap;
 use crate::graph::locations;
 use crate::names::{LocationType, NodeType};
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// The maximum number of bytes of a string's content.
 const BEGINNING: usize = 400;
 
 /// The kind of a node from the view of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum NodeKind {
     /// An object.
     Object,
@@ -24,14 +27,17 @@ pub enum NodeKind {
 }
 
 /// A one-line description of a node. Computing it is fast, however large the graph is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Brief {
     /// The node's number.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The kind of the node.
     pub kind: NodeKind,
     /// The class of an object, the beginning of a string, a scalar value, a function's name; otherwise the name of the
     /// node's type.
+    #[serde(serialize_with = "serialized::text")]
     pub text: Vec<u8>,
     /// The number of elements stored for an array, or the bytes of a string.
     pub count: Option<u64>,

@@ -1,17 +1,22 @@
 //! Objects by class.
 
 use hashbrown::HashMap;
+use serde::Serialize;
 
 use super::Heap;
 use crate::largest::sort_largest_first;
+use crate::serialized;
 use crate::sink::{NodeId, StringId};
 
 /// The objects of a class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ClassView {
     /// The name of the class.
+    #[serde(rename = "class", serialize_with = "serialized::text")]
     pub name: Vec<u8>,
     /// The number of objects.
+    #[serde(rename = "objects")]
     pub count: u64,
     /// The bytes of their own blocks.
     pub shallow_bytes: u64,
@@ -19,10 +24,18 @@ pub struct ClassView {
     /// without all of them.
     pub retained_bytes: u64,
     /// The object with the largest retained size.
+    #[serde(rename = "largest_node_id")]
     pub largest: NodeId,
 }
 
 /// All classes that have objects, the largest retained size first.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::Follow;
+use borehole_heap::views::{Heap, classes};
+
+let found = classes(&Heap::new(&graph, Follow::default()));
+assert_eq!((found[0].largest, found[0].retained_bytes), (object, 4152));"#
+)]
 #[must_use]
 pub fn classes(heap: &Heap<'_>) -> Vec<ClassView> {
     let (graph, retention) = (heap.graph(), heap.retention());

@@ -2,20 +2,26 @@
 
 use hashbrown::HashMap;
 
+use serde::Serialize;
+
 use super::Heap;
 use crate::graph::locations;
 use crate::largest::sort_largest_first;
 use crate::retention::{Cycle, Retention};
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// A summary of a cycle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CycleView {
     /// The first of its nodes.
+    #[serde(rename = "first_node_id")]
     pub first: NodeId,
     /// The number of nodes.
     pub nodes: u64,
     /// The classes and the number of objects of each, the most first.
+    #[serde(serialize_with = "serialized::counts")]
     pub classes: Vec<(Vec<u8>, u64)>,
     /// The bytes of its nodes' own blocks.
     pub shallow_bytes: u64,
@@ -26,6 +32,12 @@ pub struct CycleView {
 }
 
 /// The cycles with at least one object, array or PHP reference of the program, the largest retained size first.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::Follow;
+use borehole_heap::views::{Heap, cycles};
+
+assert!(cycles(&Heap::new(&graph, Follow::default())).is_empty());"#
+)]
 #[must_use]
 pub fn cycles(heap: &Heap<'_>) -> Vec<CycleView> {
     let retention = heap.retention();

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use super::Heap;
 use crate::graph::Child;
 use crate::names::{NodeType, Strength};
 use crate::path;
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// A node with more references than this is not an object or array, whose parts are few.
@@ -23,15 +26,19 @@ pub struct NodeFields {
 }
 
 /// A named reference of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NodeField {
     /// The name in PHP's syntax, such as `->items` or `['key']`.
+    #[serde(serialize_with = "serialized::text")]
     pub name: Vec<u8>,
     /// The value, behind engine nodes.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// Whether the reference keeps the value alive.
     pub strength: Strength,
     /// Whether the walk first reached the value by this reference.
+    #[serde(rename = "tree")]
     pub is_tree: bool,
 }
 

@@ -18,6 +18,13 @@ pub enum Needle {
 }
 
 /// The matching nodes, in order, at most `limit`, and the number of all matches.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::Follow;
+use borehole_heap::views::{Heap, Needle, find};
+
+let heap = Heap::new(&graph, Follow::default());
+assert_eq!(find(&heap, &Needle::Class(b"app\\cache".to_vec()), 10), (vec![object], 1));"#
+)]
 #[must_use]
 pub fn find(heap: &Heap<'_>, needle: &Needle, limit: usize) -> (Vec<NodeId>, u64) {
     let (mut found, mut count) = (Vec::new(), 0);

@@ -1,5 +1,7 @@
 //! The dominator tree from the view of a program: the engine's parts of objects and arrays are skipped.
 
+use serde::Serialize;
+
 use super::Heap;
 use super::fields::is_part;
 use crate::sink::NodeId;
@@ -8,11 +10,13 @@ use crate::sink::NodeId;
 const MOST_PARTS: usize = 8;
 
 /// A value that a node alone holds: it would be freed with the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldValue {
     /// The dominated node.
+    #[serde(rename = "top_node_id")]
     pub top: NodeId,
     /// The value in it, behind engine nodes; often the same node.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The retained size in bytes.
     pub retained_bytes: u64,

@@ -1,25 +1,32 @@
 //! The referrers of a node from the view of a program.
 
+use serde::Serialize;
+
 use super::Heap;
 use super::fields::is_part;
 use crate::graph::Child;
 use crate::names::{NodeType, Strength};
 use crate::path;
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// The maximum number of engine nodes between a value and its holder.
 const MOST_STEPS: usize = 4;
 
 /// A referrer of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ValueHolder {
     /// The object, array or other value that refers; `None`: the graph itself, which refers to roots.
+    #[serde(rename = "node_id")]
     pub node: Option<NodeId>,
     /// The reference in PHP's syntax, such as `->items` or `['key']`.
+    #[serde(serialize_with = "serialized::text")]
     pub by: Vec<u8>,
     /// Whether the reference keeps the node alive.
     pub strength: Strength,
     /// Whether the walk first reached the node by this reference.
+    #[serde(rename = "tree")]
     pub is_tree: bool,
 }
 

@@ -8,6 +8,12 @@ use crate::sink::NodeId;
 
 /// The nodes with the largest retained sizes, at most `limit`, in descending order, without the engine's parts of
 /// objects and arrays.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::Follow;
+use borehole_heap::views::{Heap, largest};
+
+assert_eq!(largest(&Heap::new(&graph, Follow::default()), 1), [object]);"#
+)]
 #[must_use]
 pub fn largest(heap: &Heap<'_>, limit: usize) -> Vec<NodeId> {
     let mut found = Largest::new(limit);

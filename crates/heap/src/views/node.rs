@@ -1,20 +1,28 @@
 //! A single node.
 
+use serde::Serialize;
+
 use super::Heap;
 use crate::graph::{attribute, child, locations, stored_count};
 use crate::names::NodeType;
+use crate::serialized;
 use crate::sink::{MemoryLocation, NodeId};
 
 /// The description of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NodeView {
     /// The node's number.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The type of the node.
+    #[serde(rename = "type", serialize_with = "serialized::text")]
     pub node_type: Vec<u8>,
     /// The class; `None` if it is not an object.
+    #[serde(serialize_with = "serialized::optional_text")]
     pub class: Option<Vec<u8>>,
     /// The content of a string, or a scalar value as text.
+    #[serde(serialize_with = "serialized::optional_text")]
     pub value: Option<Vec<u8>>,
     /// The first address of its memory; `None` without memory.
     pub address: Option<u64>,
@@ -27,8 +35,10 @@ pub struct NodeView {
     /// The retained size in bytes.
     pub retained_bytes: u64,
     /// Whether any references lead to it.
+    #[serde(rename = "reached")]
     pub is_reached: bool,
     /// The path in PHP's syntax.
+    #[serde(serialize_with = "serialized::text")]
     pub path: Vec<u8>,
 }
 

@@ -1,10 +1,13 @@
 //! The data of a page about a heap.
 
+use serde::Serialize;
+
 use super::{BlockLimits, ClassView, DominatorBlocks, Heap, classes};
 use crate::graph::GraphCounts;
 
 /// A heap reduced to the size of a page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct HeapPage {
     /// The number of items of each kind.
     pub counts: GraphCounts,

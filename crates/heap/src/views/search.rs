@@ -7,6 +7,7 @@ use crate::sink::{NodeId, StringId};
 
 /// A search criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SearchTarget {
     /// Nodes with a location that contains this address.
     Address(u64),

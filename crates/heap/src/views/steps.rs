@@ -1,32 +1,43 @@
 //! References to a node, from it, and on the path to it.
 
+use serde::Serialize;
+
 use super::Heap;
 use crate::graph::{Child, TreeParents};
 use crate::names::Strength;
 use crate::retention::ShortestPaths;
+use crate::serialized;
 use crate::sink::NodeId;
 
 /// A reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NodeReference {
     /// The referrer; `None`: the graph itself, which refers to a root.
+    #[serde(rename = "from_node_id")]
     pub from: Option<NodeId>,
     /// The target.
+    #[serde(rename = "to_node_id")]
     pub to: NodeId,
     /// The name.
+    #[serde(serialize_with = "serialized::text")]
     pub link: Vec<u8>,
     /// Whether it keeps the target alive.
     pub strength: Strength,
     /// Whether the walk first reached the target by this reference.
+    #[serde(rename = "tree")]
     pub is_tree: bool,
 }
 
 /// A step on a path from a root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct PathStep {
     /// The node that it leads to.
+    #[serde(rename = "node_id")]
     pub node: NodeId,
     /// The name of the reference.
+    #[serde(serialize_with = "serialized::text")]
     pub link: Vec<u8>,
     /// Whether the reference keeps the node alive.
     pub strength: Strength,

@@ -50,7 +50,7 @@ fn check_fact(name: &str, fact: &Fact) {
 }
 
 /// Builds graphs of objects, arrays and strings, each with its own memory.
-struct Sketch {
+pub(crate) struct Sketch {
     builder: GraphBuilder,
     address: u64,
     /// The reference count of the next value.
@@ -166,7 +166,7 @@ impl Sketch {
         self.node(Some(root), "array_elements", NodeType::ARRAY_ELEMENTS, Strength::Strong)
     }
 
-    fn report(self) -> HeapReport {
+    pub(crate) fn report(self) -> HeapReport {
         let graph = self.builder.finish().unwrap();
         let report = report_on(&graph);
         check(&report);
@@ -255,8 +255,8 @@ fn graphs_of_reli_have_only_the_finding_of_incompleteness() {
     }
 }
 
-#[test]
-fn duplicate_arrays_are_found_with_their_savings() {
+/// Ten thousand rows, all but one alike.
+pub(crate) fn rows_alike() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "rows", [8000, 0], 10_000);
@@ -268,14 +268,19 @@ fn duplicate_arrays_are_found_with_their_savings() {
             sketch.scalar(element, "value", value);
         }
     }
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn duplicate_arrays_are_found_with_their_savings() {
+    let report = rows_alike().report();
     let duplicates = find(&report, FindingKind::DuplicateArrays).unwrap();
     assert_eq!((duplicates.impact_bytes, duplicates.severity), (9_998 * (136 + 56), FindingSeverity::Medium));
     assert_eq!(duplicates.place.as_ref().unwrap().path, "$rows[]");
 }
 
-#[test]
-fn oversized_tables_are_found_with_their_needed_size() {
+/// Tables with more room than elements.
+pub(crate) fn roomy_tables() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let slots = |count: u64| count * 16 + 8;
@@ -298,7 +303,13 @@ fn oversized_tables_are_found_with_their_needed_size() {
             sketch.scalar(element, "value", i64::from(number));
         }
     }
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn oversized_tables_are_found_with_their_needed_size() {
+    let slots = |count: u64| count * 16 + 8;
+    let report = roomy_tables().report();
     let sparse = find(&report, FindingKind::SparseArray).unwrap();
     assert_eq!((sparse.impact_bytes, sparse.severity), (slots(131_072) - slots(8), FindingSeverity::Medium));
     assert_eq!(sparse.place.as_ref().unwrap().path, "$sparse");
@@ -307,8 +318,8 @@ fn oversized_tables_are_found_with_their_needed_size() {
     assert_eq!(many.place.as_ref().unwrap().path, "$lists[]");
 }
 
-#[test]
-fn classes_are_found_by_content_and_companions() {
+/// Objects that come together.
+pub(crate) fn users_with_profiles() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "users", [64 << 10, 0], 4000);
@@ -320,7 +331,12 @@ fn classes_are_found_by_content_and_companions() {
         sketch.string(Some(user), "name", &format!("user {number}"), 500);
         sketch.object(Some(user), "nothing", "App\\Nothing", 300);
     }
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn classes_are_found_by_content_and_companions() {
+    let report = users_with_profiles().report();
     let kind = |kind| find(&report, kind).unwrap();
     let ownership = kind(FindingKind::OwnershipPattern);
     assert_eq!(ownership.impact_bytes, 4000 * 400);
@@ -345,8 +361,8 @@ fn ring(sketch: &mut Sketch, parent: NodeId, classes: &[impl AsRef<str>], size: 
     sketch.edge(properties, first, "back");
 }
 
-#[test]
-fn cycles_are_found_by_their_members() {
+/// Cycles of three kinds.
+pub(crate) fn rings() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "rings", [1024, 0], 51);
@@ -360,7 +376,12 @@ fn cycles_are_found_by_their_members() {
     let services: Vec<String> = (0..20).map(|number| format!("App\\Service{number}")).collect();
     let element = sketch.element(list, 50);
     ring(&mut sketch, element, &services, 8 << 10);
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn cycles_are_found_by_their_members() {
+    let report = rings().report();
     let told = |kind| {
         let finding = find(&report, kind).unwrap();
         let fact = |wanted: &str| finding.facts.iter().find(|(name, _)| *name == wanted).unwrap().1.clone();
@@ -385,8 +406,8 @@ fn cycles_are_found_by_their_members() {
     );
 }
 
-#[test]
-fn shared_duplicate_and_large_values_are_found() {
+/// Values that many share, and large ones.
+pub(crate) fn shared_and_large_values() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     sketch.refcount = 1501;
@@ -402,7 +423,12 @@ fn shared_duplicate_and_large_values_are_found() {
     // The largest one is reported as the bottleneck.
     sketch.string(Some(globals), "log", "one line and another", 3 << 20);
     sketch.string(Some(globals), "trace", "a further line", 2 << 20);
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn shared_duplicate_and_large_values_are_found() {
+    let report = shared_and_large_values().report();
     let told = |kind| {
         let finding = find(&report, kind).unwrap_or_else(|| panic!("expected {kind:?}"));
         (finding.severity, finding.impact_bytes, finding.place.as_ref().map(|place| place.path.as_str()))
@@ -432,8 +458,8 @@ fn shared_duplicate_and_large_values_are_found() {
     );
 }
 
-#[test]
-fn small_objects_that_hold_much_are_choke_points() {
+/// Small objects that hold much.
+pub(crate) fn small_holders() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     // The bottleneck, and two others.
@@ -443,7 +469,12 @@ fn small_objects_that_hold_much_are_choke_points() {
         let (_, inner) = sketch.object(Some(properties), "inner", "Inner", 56);
         sketch.string(Some(inner), "buffer", name, bytes);
     }
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn small_objects_that_hold_much_are_choke_points() {
+    let report = small_holders().report();
     let points: Vec<&HeapFinding> =
         report.findings.iter().filter(|finding| finding.kind == FindingKind::ChokePoint).collect();
     let told: Vec<_> = points
@@ -462,6 +493,48 @@ fn small_objects_that_hold_much_are_choke_points() {
 }
 
 #[test]
+fn a_bottleneck_is_not_a_choke_point_too() {
+    let mut sketch = Sketch::new();
+    let globals = sketch.globals();
+    let (_, properties) = sketch.object(Some(globals), "parser", "Parser", 56);
+    sketch.string(Some(properties), "buffer", "long", 4 << 20);
+    let report = sketch.report();
+    assert_eq!(
+        find(&report, FindingKind::BottleneckPath).unwrap().place.as_ref().unwrap().path,
+        "$parser->buffer"
+    );
+    assert!(find(&report, FindingKind::ChokePoint).is_none());
+}
+
+/// Each root is a bit of a number.
+#[test]
+fn at_most_64_roots_share_the_blame() {
+    for count in [63, 64, 65, 200] {
+        let mut sketch = Sketch::new();
+        for number in 0..count {
+            sketch.string(None, &format!("root{number}"), "text", 100 + number);
+        }
+        let roots = sketch.report().roots;
+        assert_eq!(roots.len() as u64, count.min(64));
+        assert!(roots.iter().all(|root| root.shared_bytes == 0));
+        assert_eq!(roots[0].exclusive_bytes, 100 + count.min(64) - 1);
+    }
+}
+
+#[test]
+fn memory_that_two_roots_lead_to_is_shared() {
+    let mut sketch = Sketch::new();
+    let first = sketch.string(None, "first", "a", 1000);
+    let second = sketch.string(None, "second", "b", 2000);
+    let both = sketch.string(Some(first), "both", "c", 500);
+    sketch.edge(second, both, "both");
+    let roots = sketch.report().roots;
+    let told: Vec<_> =
+        roots.iter().map(|root| (root.name.as_str(), root.exclusive_bytes, root.shared_bytes)).collect();
+    assert_eq!(told, [("second", 2000, 500), ("first", 1000, 500)]);
+}
+
+#[test]
 fn an_empty_heap_has_no_gap() {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
@@ -475,18 +548,21 @@ fn an_empty_heap_has_no_gap() {
     assert!(find(&report, FindingKind::CoverageGap).is_none(), "{:?}", alarms(&report));
 }
 
+/// The report on a heap of which only these facts are known.
+pub(crate) fn of_counters(facts: &[(&str, u64)]) -> HeapReport {
+    let mut builder = GraphBuilder::new();
+    for (key, value) in facts {
+        builder.summary(key, &value.to_string());
+    }
+    let report = report_on(&builder.finish().unwrap());
+    check(&report);
+    report
+}
+
 /// Findings from PHP's counters alone.
 #[test]
 fn the_allocator_s_counters_are_judged() {
-    let kinds = |facts: &[(&str, u64)]| {
-        let mut builder = GraphBuilder::new();
-        for (key, value) in facts {
-            builder.summary(key, &value.to_string());
-        }
-        let report = report_on(&builder.finish().unwrap());
-        check(&report);
-        alarms(&report)
-    };
+    let kinds = |facts: &[(&str, u64)]| alarms(&of_counters(facts));
     let chunk = 2_u64 << 20;
     assert_eq!(kinds(&[("memory_get_peak_usage", 79), ("memory_limit", 100)]), [""; 0]);
     assert_eq!(kinds(&[("memory_get_peak_usage", 80), ("memory_limit", 100)]), ["near_memory_limit"]);
@@ -548,8 +624,8 @@ fn freeable_caches_are_a_finding() {
     assert!(none.iter().all(|check| !check.contains("gc_mem_caches")), "{none:?}");
 }
 
-#[test]
-fn specific_findings_come_before_general_ones() {
+/// A thousand strings alike.
+pub(crate) fn strings_alike() -> Sketch {
     let mut sketch = Sketch::new();
     let globals = sketch.globals();
     let (_, list) = sketch.array(Some(globals), "all", [16 << 10, 0], 1000);
@@ -557,7 +633,12 @@ fn specific_findings_come_before_general_ones() {
         let element = sketch.element(list, number);
         sketch.string(Some(element), "value", "the same", 6000);
     }
-    let report = sketch.report();
+    sketch
+}
+
+#[test]
+fn specific_findings_come_before_general_ones() {
+    let report = strings_alike().report();
     let first = &report.findings[0];
     assert_eq!((first.kind, first.impact_bytes), (FindingKind::DuplicateStrings, 999 * 6000));
     assert_eq!(first.place.as_ref().unwrap().path, "$all[]");
@@ -598,7 +679,7 @@ proptest! {
 }
 
 /// A loop of one object of 100,000 bytes below the garbage.
-fn with_garbage() -> (Sketch, NodeId) {
+pub(crate) fn with_garbage() -> (Sketch, NodeId) {
     let mut sketch = Sketch::new();
     let garbage = sketch.node(None, "garbage", NodeType::GARBAGE, Strength::Strong);
     let leak = sketch.node(Some(garbage), "7", NodeType::OBJECT, Strength::Weak);

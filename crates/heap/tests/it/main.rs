@@ -5,6 +5,7 @@
 mod compare;
 mod damage;
 mod exports;
+mod finding_texts;
 mod findings;
 mod graphs;
 mod info;

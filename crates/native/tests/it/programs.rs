@@ -48,10 +48,20 @@ pub(crate) fn corpus(name: &str) -> PathBuf {
     borehole_testkit::project_file("corpus/native").join(name)
 }
 
-/// The releases of Python of this machine. Those with a file system of their own are left out: gdb finds no files of them.
+/// The releases of Python of this machine: `python` is the newest one.
 pub(crate) fn pythons() -> Vec<Peer> {
-    let names = ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
-    names.into_iter().filter_map(peers::optional).collect()
+    let names =
+        ["python3.8", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14"];
+    let optional = names.into_iter().filter_map(peers::optional);
+    optional.chain(["python3.13t", "python"].into_iter().filter_map(peers::peer)).collect()
+}
+
+/// Compiles a program of the corpus with `compiler`, and starts it.
+pub(crate) fn compiled(compiler: &mut Command, scratch: &Scratch, name: &str, options: &[&str]) -> Program {
+    let program = scratch.path(name);
+    let built = compiler.args(options).arg("-o").arg(&program).arg(corpus(name)).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Program::start(&mut Command::new(program))
 }
 
 /// Builds and starts `nested.c`; `None` if there is no compiler.
@@ -110,7 +120,9 @@ for thread in gdb.selected_inferior().threads():
     let scratch = Scratch::new();
     let script = scratch.write("frames.py", SCRIPT.as_bytes());
     let (process, script) = (process.to_string(), script.display().to_string());
-    let found = gdb.run(&["-batch", "-nx", "-p", &process, "-x", &script]);
+    // Some programs have a file system of their own.
+    let (root, program) = (format!("set sysroot /proc/{process}/root"), format!("/proc/{process}/exe"));
+    let found = gdb.run(&["-batch", "-nx", "-iex", &root, &program, "-p", &process, "-x", &script]);
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     let lines = text.lines().filter_map(|line| line.strip_prefix("thread "));
     let stacks: BTreeMap<i32, Vec<u64>> = lines

@@ -31,6 +31,7 @@ pub struct AnalyzeOptions<'o> {
 
 /// The results of an analysis besides the graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Analysis {
     /// The identity of PHP.
     pub identity: Identity,

@@ -3,8 +3,10 @@
 use borehole_analysis::tokio::{EndedPoll, TokioSink};
 use borehole_model::{Annotation, Context, Event, ProfileSink as _, Tables, Value, dial9};
 use borehole_text::lossless::escape;
+use hashbrown::HashMap;
 
 use super::Addition;
+use super::labels::Set;
 use super::rows::RowCell;
 use super::words::{ColumnWords, NO_WORD, Word};
 use crate::Error;
@@ -63,6 +65,14 @@ fn number(value: &Value<'_>) -> Option<f64> {
     }
 }
 
+/// The maximum length of a text field in bytes; the rest is cut off.
+const LONGEST_TEXT: usize = 4096;
+
+/// A text cut to its maximum length.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_TEXT)]
+}
+
 impl Addition<'_> {
     pub(super) fn take_event(&mut self, at: Context<'_>, event: &Event<'_>) -> Result<(), Error> {
         self.forget_origin();
@@ -118,13 +128,18 @@ impl Addition<'_> {
         let time_us = self.seen(self.here.origin_ns + i128::from(event.time_ns.unwrap_or(0)), 1);
         let shape = self.numbers.shape(event, at.tables, &mut self.words).clone();
         for ((name, unit), value) in shape.fields.into_iter().zip(event.values) {
-            let Some(value) = number(value) else { continue };
+            let (value, text) = match (number(value), value) {
+                (Some(number), _) => (RowCell::Float(number), RowCell::Absent),
+                (None, Value::Text(text)) => (RowCell::Absent, RowCell::Word(self.words.word(cut(text)))),
+                _ => continue,
+            };
             let cells = [
                 RowCell::int(at.segment.process),
                 RowCell::Word(shape.name),
                 RowCell::Word(name),
-                RowCell::Float(value),
+                value,
                 RowCell::word(unit),
+                text,
             ];
             self.row(LakeTable::Events, time_us, &cells)?;
         }
@@ -134,12 +149,23 @@ impl Addition<'_> {
     /// Adds the spans, which are known once all events have been read.
     pub(super) fn take_tokio(&mut self) -> Result<(), Error> {
         let Some(tokio) = self.tokio.take() else { return Ok(()) };
+        self.settle_origin();
+        let mut sets: HashMap<u32, (Word, Set)> = HashMap::new();
         let mut spans = Vec::new();
-        tokio.each_span(|span| spans.push((self.words.word(span.name), span.start_ns, span.duration_ns)));
-        for (name, start_ns, duration_ns) in spans {
+        tokio.each_span(|span| {
+            sets.entry(span.label()).or_insert_with(|| {
+                let set = self.labels.of_texts(tokio.span_fields(span.label()), &mut self.words);
+                (self.words.word(span.name), set)
+            });
+            spans.push((span.label(), [span.id, span.parent, span.task], span.start_ns, span.duration_ns));
+        });
+        for (label, numbers, start_ns, duration_ns) in spans {
             let time_us = self.seen(self.here.origin_ns + i128::from(start_ns), 1);
-            let cells = [RowCell::Absent, RowCell::Word(name), RowCell::Unsigned(duration_ns)];
-            self.row(LakeTable::Spans, time_us, &cells)?;
+            let (name, set) = &sets[&label];
+            let duration = RowCell::Unsigned(duration_ns);
+            let [id, parent, task] = numbers.map(RowCell::unsigned);
+            let cells = [RowCell::Absent, RowCell::Word(*name), duration, id, parent, task];
+            self.labelled_row(LakeTable::Spans, time_us, set, &cells)?;
         }
         Ok(())
     }

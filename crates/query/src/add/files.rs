@@ -81,6 +81,7 @@ impl FileWriter {
             rows: self.rows,
             bytes: self.bytes,
             sha256: hex(&self.sum.finalize()),
+            schema: SCHEMA_VERSION,
             sorted: true,
             ..DataFile::default()
         })
@@ -98,7 +99,7 @@ impl FileWriter {
 }
 
 /// The rows of a table that go into one file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Partition {
     pub(crate) service: Option<String>,
     /// Days since 1970 (UTC).
@@ -137,6 +138,7 @@ fn properties(table: LakeTable, like: &RecordBatch) -> WriterProperties {
         .set_max_row_group_row_count(None);
     let columns = table.description().columns;
     let builder = columns.iter().fold(builder, |builder, column| encoding(builder, column.name));
+    let builder = columns.iter().fold(builder, |builder, column| filtered(builder, column.name));
     unordered(builder, table).build()
 }
 
@@ -144,12 +146,39 @@ fn properties(table: LakeTable, like: &RecordBatch) -> WriterProperties {
 /// labels and times. Columns with one value per file do not need them either.
 fn unordered(builder: WriterPropertiesBuilder, table: LakeTable) -> WriterPropertiesBuilder {
     // Stacks are looked up by their ids.
-    let columns: &[&str] =
-        if table == LakeTable::Stacks { &[] } else { &["service", "stack_id", "labels", "status", "mode"] };
-    let without = |builder: WriterPropertiesBuilder, column: &&str| {
-        builder.set_column_statistics_enabled(ColumnPath::from(*column), EnabledStatistics::None)
+    let columns: &[&[&str]] = if table == LakeTable::Stacks {
+        &[]
+    } else {
+        &[
+            &["service"],
+            &["stack_id"],
+            &["labels", "key_value", "key"],
+            &["labels", "key_value", "value"],
+            &["status"],
+            &["mode"],
+            &["trace_id"],
+            &["span_id"],
+        ]
+    };
+    let without = |builder: WriterPropertiesBuilder, path: &&[&str]| {
+        let path = path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>();
+        builder.set_column_statistics_enabled(ColumnPath::new(path), EnabledStatistics::None)
     };
     columns.iter().fold(builder, without)
+}
+
+/// The maximum number of values in a Bloom filter, which gets no larger than the values that are there need.
+const FILTERED_VALUES: u64 = 1 << 17;
+
+/// Adds Bloom filters to columns of names and ids in no order, by which rows are looked for.
+fn filtered(builder: WriterPropertiesBuilder, column: &str) -> WriterPropertiesBuilder {
+    if !matches!(column, "host" | "source" | "trace_id" | "span_id" | "kind") {
+        return builder;
+    }
+    let path = ColumnPath::from(column);
+    builder
+        .set_column_bloom_filter_enabled(path.clone(), true)
+        .set_column_bloom_filter_max_ndv(path, FILTERED_VALUES)
 }
 
 /// Picks the encoding of a column. Times differ little from row to row, and periods mostly not at all; dictionaries suit

@@ -50,6 +50,8 @@ struct ColumnBuffer {
 #[derive(Debug)]
 enum ColumnValues {
     Words(Vec<Word>),
+    /// Sets of labels.
+    Labels(Vec<Word>),
     Times(Vec<Option<i64>>),
     Ints(Vec<Option<i64>>),
     Unsigned(Vec<Option<u64>>),
@@ -61,6 +63,7 @@ impl ColumnBuffer {
     fn new(kind: ColumnKind) -> Self {
         let values = match kind {
             ColumnKind::Text => ColumnValues::Words(Vec::new()),
+            ColumnKind::Labels => ColumnValues::Labels(Vec::new()),
             ColumnKind::Time => ColumnValues::Times(Vec::new()),
             ColumnKind::Int => ColumnValues::Ints(Vec::new()),
             ColumnKind::Unsigned => ColumnValues::Unsigned(Vec::new()),
@@ -113,8 +116,8 @@ impl ColumnValues {
     #[inline]
     fn push(&mut self, cell: RowCell) {
         match (self, cell) {
-            (Self::Words(words), RowCell::Word(word)) => words.push(word),
-            (Self::Words(words), _) => words.push(NO_WORD),
+            (Self::Words(words) | Self::Labels(words), RowCell::Word(word)) => words.push(word),
+            (Self::Words(words) | Self::Labels(words), _) => words.push(NO_WORD),
             (Self::Times(times), RowCell::Time(time)) => times.push(Some(time)),
             (Self::Times(times), _) => times.push(None),
             (Self::Ints(ints), RowCell::Int(int)) => ints.push(Some(int)),
@@ -134,7 +137,7 @@ impl ColumnValues {
             Self::Words(words) => words[one].cmp(&words[other]),
             Self::Times(values) | Self::Ints(values) => values[one].cmp(&values[other]),
             Self::Unsigned(numbers) => numbers[one].cmp(&numbers[other]),
-            Self::Floats(_) | Self::Ids(_) => Ordering::Equal,
+            Self::Labels(_) | Self::Floats(_) | Self::Ids(_) => Ordering::Equal,
         }
     }
 
@@ -147,6 +150,7 @@ impl ColumnValues {
         }
         match self {
             Self::Words(values) => words.column(taken(values, order).into_iter()),
+            Self::Labels(values) => words.label_column(taken(values, order).into_iter()),
             Self::Times(values) => {
                 Arc::new(TimestampMicrosecondArray::from(taken(values, order)).with_timezone(UTC))
             }
@@ -181,13 +185,12 @@ impl TableRows {
         }
     }
 
-    /// Adds a row, whose first cells are `origin`.
+    /// Adds a row: its first cells, those that its table has alone, and its last.
     #[inline]
-    pub(super) fn push(&mut self, origin: &[RowCell], cells: &[RowCell]) {
-        debug_assert_eq!(origin.len() + cells.len(), self.columns.len(), "one cell per column");
-        let (first, others) = self.columns.split_at_mut(origin.len());
-        first.iter_mut().zip(origin).for_each(|(column, &cell)| column.push(cell));
-        others.iter_mut().zip(cells).for_each(|(column, &cell)| column.push(cell));
+    pub(super) fn push(&mut self, first: &[RowCell], cells: &[RowCell], last: &[RowCell]) {
+        debug_assert_eq!(first.len() + cells.len() + last.len(), self.columns.len(), "one cell per column");
+        let all = first.iter().chain(cells).chain(last);
+        self.columns.iter_mut().zip(all).for_each(|(column, &cell)| column.push(cell));
         self.count += 1;
     }
 
@@ -221,4 +224,4 @@ impl TableRows {
 
 /// The length of a minute. Rows of one minute are sorted by host, which keeps differences of times small and runs of hosts
 /// long, while a range of time is still a range of the file.
-const MINUTE_US: i64 = 60_000_000;
+pub(super) const MINUTE_US: i64 = 60_000_000;

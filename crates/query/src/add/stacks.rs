@@ -1,18 +1,19 @@
-//! The stacks of an input, and which of them are new to a lake.
+//! The stacks of inputs, and the files of them.
 
 use std::sync::Arc;
 
-use borehole_model::{Frame, FrameId, StackId, Tables};
+use borehole_model::{Frame, FrameId, StackId, StatedModules, Tables};
 use borehole_text::lossless::escape;
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StructArray};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::{Field, Fields};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::files::{FileWriter, Partition};
 use super::words::{ColumnWords, NO_WORD, Word};
+use crate::code::FrameCode;
 use crate::ids::{self, LakeStackId, StackIds};
-use crate::journal::{DataFile, LakeState};
+use crate::journal::DataFile;
 use crate::tables::{LakeTable, frame_fields};
 use crate::{Error, Lake};
 
@@ -23,14 +24,39 @@ const GROUP_FRAMES: usize = 1 << 19;
 pub(super) struct InputStacks<'i> {
     ids: &'i mut StackIds,
     seen: Vec<bool>,
-    stacks: Vec<(LakeStackId, StackId)>,
-    /// The ids that were new when the file was last written, and the file.
-    written: Option<(Vec<LakeStackId>, Option<DataFile>)>,
+    modules: Arc<StatedModules>,
+    /// The stacks of the input.
+    pub(super) stacks: Vec<InputStack>,
+    /// Whether frames are native.
+    pub(super) has_native: bool,
+}
+
+/// A stack of an input.
+#[derive(Clone, Debug)]
+pub(super) struct InputStack {
+    pub(super) id: LakeStackId,
+    pub(super) stack: StackId,
+    /// The files that its native frames are in.
+    modules: Arc<StatedModules>,
 }
 
 impl<'i> InputStacks<'i> {
-    pub(super) const fn new(ids: &'i mut StackIds) -> Self {
-        Self { ids, seen: Vec::new(), stacks: Vec::new(), written: None }
+    pub(super) fn new(ids: &'i mut StackIds, modules: &StatedModules) -> Self {
+        let modules = ids.state(modules);
+        Self { ids, seen: Vec::new(), modules, stacks: Vec::new(), has_native: false }
+    }
+
+    /// Sets the files that native frames of the following stacks are in.
+    pub(super) fn state(&mut self, modules: &StatedModules) {
+        self.modules = self.ids.state(modules);
+        self.seen.clear();
+    }
+
+    /// The stacks, each once.
+    pub(super) fn distinct(mut self) -> Vec<InputStack> {
+        self.stacks.sort_unstable_by_key(|stack| (stack.id, stack.stack));
+        self.stacks.dedup_by_key(|stack| stack.id);
+        self.stacks
     }
 
     /// The id of a sampled stack.
@@ -41,50 +67,29 @@ impl<'i> InputStacks<'i> {
             self.seen.resize(tables.stack_count().max(stack.index() + 1), false);
         }
         if !std::mem::replace(&mut self.seen[stack.index()], true) {
-            self.stacks.push((id, stack));
+            let is_native = |frame| tables.frame(frame).native.is_some();
+            self.has_native = self.has_native || tables.frames_leaf_first(Some(stack)).any(is_native);
+            self.stacks.push(InputStack { id, stack, modules: Arc::clone(&self.modules) });
         }
         id
-    }
-
-    /// Writes a file of the stacks that are not in the given state of the lake. Returns `None` if all are.
-    pub(super) async fn file_beside(
-        &mut self,
-        state: &LakeState,
-        lake: &Lake,
-        tables: &Tables,
-    ) -> Result<Option<DataFile>, Error> {
-        let mine: HashSet<LakeStackId> = self.stacks.iter().map(|&(id, _)| id).collect();
-        let known = lake.known_of(&mine, state).await?;
-        let mut new: Vec<_> = self.stacks.iter().filter(|(id, _)| !known.contains(id)).copied().collect();
-        new.sort_unstable_by_key(|&(id, _)| id);
-        new.dedup_by_key(|&mut (id, _)| id);
-        let ids: Vec<LakeStackId> = new.iter().map(|&(id, _)| id).collect();
-        if let Some((written, file)) = &self.written {
-            if *written == ids {
-                return Ok(file.clone());
-            }
-            if let Some(file) = file {
-                lake.place.delete(&file.path).await?;
-            }
-        }
-        let file = if new.is_empty() { None } else { Some(write(&mut new, lake, tables).await?) };
-        self.written = Some((ids, file.clone()));
-        Ok(file)
     }
 }
 
 /// Writes a file of stacks, in which stacks with the same callers are adjacent.
-async fn write(
-    stacks: &mut [(LakeStackId, StackId)],
+pub(super) async fn write_stacks(
+    stacks: &mut [InputStack],
     lake: &Lake,
     tables: &Tables,
 ) -> Result<DataFile, Error> {
     // This is the preorder of the call tree. Callers come before callees, so the stacks are nearly in the order of ids.
-    stacks.sort_by_key(|&(_, stack)| stack);
+    stacks.sort_by_key(|stack| stack.stack);
     let mut writer = None;
     let written = write_groups(stacks, lake, tables, &mut writer).await;
     match (written, writer) {
-        (Ok(()), writer) => writer.expect("there are stacks").finish(&lake.place).await,
+        (Ok(()), writer) => {
+            let file = writer.expect("there are stacks").finish(&lake.place).await?;
+            Ok(DataFile { repeats: true, ..file })
+        }
         (Err(error), None) => Err(error),
         (Err(error), Some(writer)) => {
             writer.abandon().await;
@@ -94,7 +99,7 @@ async fn write(
 }
 
 async fn write_groups(
-    stacks: &[(LakeStackId, StackId)],
+    stacks: &[InputStack],
     lake: &Lake,
     tables: &Tables,
     writer: &mut Option<FileWriter>,
@@ -103,8 +108,8 @@ async fn write_groups(
     let mut rest = stacks;
     while !rest.is_empty() {
         let mut frames = 0;
-        let end = rest.iter().position(|&(_, stack)| {
-            frames += tables.depth(stack) as usize;
+        let end = rest.iter().position(|stack| {
+            frames += tables.depth(stack.stack) as usize;
             frames > GROUP_FRAMES
         });
         let (group, others) = rest.split_at(end.unwrap_or(rest.len()).max(1));
@@ -124,23 +129,32 @@ async fn write_groups(
 /// A frame as cells of its columns.
 #[derive(Clone, Copy)]
 struct FrameCells {
-    /// Function, file, opcode, namespace, class, method, module.
-    texts: [Word; 7],
-    /// Line, end line, column, end column, offset.
-    ints: [Option<i64>; 5],
+    /// Function, file, opcode, namespace, class, method, module, build ID.
+    texts: [Word; 8],
+    /// Line, end line, column, end column, offset, offset in the file.
+    ints: [Option<i64>; 6],
 }
 
 impl FrameCells {
-    fn new(frame: &Frame, tables: &Tables, words: &mut ColumnWords) -> Self {
+    fn new(frame: &Frame, modules: &StatedModules, tables: &Tables, words: &mut ColumnWords) -> Self {
         let Frame { function, parts, file, line, end_line, column, end_column, opcode, native } = *frame;
         let [namespace, class, method] =
             parts.map_or([None; 3], |parts| [parts.namespace, parts.class, parts.method].map(Some));
         let module = native.map(|native| native.module);
         let texts = [Some(function), file, opcode, namespace, class, method, module];
         let [column, end_column] = [column, end_column].map(|column| column.map(i64::from));
+        let code = FrameCode::of(frame, modules, tables);
+        let mut word = |text: &str| words.word(&escape(text.as_bytes()));
+        let build_id = code.as_ref().map_or(NO_WORD, |code| word(code.build_id));
+        let name = code.as_ref().and_then(|code| code.name.as_ref()).map(|name| word(name));
+        let path = code.as_ref().and_then(|code| code.path).map(word);
+        let [of_function, file, opcode, namespace, class, method, of_file] =
+            texts.map(|text| text.map_or(NO_WORD, |text| words.word(&escape(tables.string(text)))));
+        let (function, module) = (name.unwrap_or(of_function), path.unwrap_or(of_file));
+        let offset = native.and_then(|native| native.offset);
         Self {
-            texts: texts.map(|text| text.map_or(NO_WORD, |text| words.word(&escape(tables.string(text))))),
-            ints: [line, end_line, column, end_column, native.and_then(|native| native.offset)],
+            texts: [function, file, opcode, namespace, class, method, module, build_id],
+            ints: [line, end_line, column, end_column, offset, code.and_then(|code| code.file_offset)],
         }
     }
 }
@@ -149,16 +163,29 @@ impl FrameCells {
 #[derive(Default)]
 struct KnownFrames {
     words: ColumnWords,
-    rows: HashMap<FrameId, u32>,
+    /// By frame, and for native ones by the number of the files that they are in.
+    rows: HashMap<(FrameId, usize), u32>,
     cells: Vec<FrameCells>,
+    modules: Vec<Arc<StatedModules>>,
 }
 
 impl KnownFrames {
+    /// The number of the files of a stack.
+    fn module_number(&mut self, stack: &InputStack) -> usize {
+        let known = self.modules.iter().rposition(|known| Arc::ptr_eq(known, &stack.modules));
+        known.unwrap_or_else(|| {
+            self.modules.push(Arc::clone(&stack.modules));
+            self.modules.len() - 1
+        })
+    }
+
     /// The row of a frame in `cells`.
-    fn row(&mut self, frame: FrameId, tables: &Tables) -> u32 {
-        let Self { words, rows, cells } = self;
-        *rows.entry(frame).or_insert_with(|| {
-            cells.push(FrameCells::new(&tables.frame(frame), tables, words));
+    fn row(&mut self, id: FrameId, modules: usize, tables: &Tables) -> u32 {
+        let frame = tables.frame(id);
+        let key = (id, if frame.native.is_some() { modules } else { 0 });
+        let Self { words, rows, cells, modules: all } = self;
+        *rows.entry(key).or_insert_with(|| {
+            cells.push(FrameCells::new(&frame, &all[modules], tables, words));
             u32::try_from(cells.len() - 1).expect("frame ids have 32 bits")
         })
     }
@@ -171,22 +198,23 @@ impl KnownFrames {
         let ints = std::array::from_fn(|place| -> ArrayRef {
             Arc::new(frames().map(|frame| frame.ints[place]).collect::<Int64Array>())
         });
-        let [names, file, opcode, namespace, class, method, module] = texts;
-        let [line, end_line, column, end_column, offset] = ints;
-        let details =
-            vec![file, line, end_line, column, end_column, opcode, namespace, class, method, module, offset];
-        (names, details)
+        let [names, file, opcode, namespace, class, method, module, build_id] = texts;
+        let [line, end_line, column, end_column, offset, file_offset] = ints;
+        let details = [file, line, end_line, column, end_column, opcode, namespace, class, method, module];
+        (names, details.into_iter().chain([offset, build_id, file_offset]).collect())
     }
 }
 
-fn batch(stacks: &[(LakeStackId, StackId)], tables: &Tables, known: &mut KnownFrames) -> RecordBatch {
+fn batch(stacks: &[InputStack], tables: &Tables, known: &mut KnownFrames) -> RecordBatch {
     let mut rows = Vec::new();
-    for &(_, stack) in stacks {
-        let from = rows.len();
-        rows.extend(tables.frames_leaf_first(Some(stack)).map(|frame| known.row(frame, tables)));
+    for input in stacks {
+        let (from, modules) = (rows.len(), known.module_number(input));
+        let frames = tables.frames_leaf_first(Some(input.stack));
+        rows.extend(frames.map(|frame| known.row(frame, modules, tables)));
         rows[from..].reverse();
     }
-    let offsets = OffsetBuffer::from_lengths(stacks.iter().map(|&(_, stack)| tables.depth(stack) as usize));
+    let depths = stacks.iter().map(|input| tables.depth(input.stack) as usize);
+    let offsets = OffsetBuffer::from_lengths(depths);
     let (names, details) = known.arrays(&rows);
     let fields: Fields = frame_fields()
         .iter()
@@ -198,6 +226,6 @@ fn batch(stacks: &[(LakeStackId, StackId)], tables: &Tables, known: &mut KnownFr
         let item = Arc::new(Field::new("item", items.data_type().clone(), true));
         Arc::new(ListArray::new(item, offsets.clone(), items, None))
     };
-    let ids = ids::array(stacks.iter().map(|&(id, _)| Some(id)));
+    let ids = ids::array(stacks.iter().map(|input| Some(input.id)));
     LakeTable::Stacks.batch(vec![ids, list(names), list(details)])
 }

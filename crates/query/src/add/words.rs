@@ -5,6 +5,9 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use datafusion::arrow::datatypes::Int32Type;
 use hashbrown::HashMap;
+use serde_json::Value;
+
+use crate::labels;
 
 /// The number of a text in [`ColumnWords`]; negative for an absent one.
 pub(super) type Word = i32;
@@ -51,5 +54,25 @@ impl ColumnWords {
         let column: DictionaryArray<Int32Type> =
             DictionaryArray::try_new(keys, Arc::clone(texts) as ArrayRef).expect("words have texts");
         Arc::new(column)
+    }
+
+    /// The sets of labels that `words` are, which are JSON objects, as a column of maps.
+    pub(super) fn label_column(&mut self, words: impl Iterator<Item = Word>) -> ArrayRef {
+        let mut known: HashMap<Word, Vec<(Word, Word)>> = HashMap::new();
+        let (mut keys, mut values, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+        for word in words {
+            let pairs = known.entry(word).or_insert_with(|| self.label_pairs(word));
+            keys.extend(pairs.iter().map(|&(key, _)| key));
+            values.extend(pairs.iter().map(|&(_, value)| value));
+            lengths.push(Some(pairs.len()).filter(|&length| length > 0));
+        }
+        let [keys, values] = [keys, values].map(|words| self.column(words.into_iter()));
+        labels::column(keys, values, &lengths)
+    }
+
+    fn label_pairs(&mut self, word: Word) -> Vec<(Word, Word)> {
+        let labels = self.text(word).map(labels::parsed).unwrap_or_default();
+        let pair = |(key, value): (&String, &Value)| (self.word(key), self.word(&labels::value_text(value)));
+        labels.iter().map(pair).collect()
     }
 }

@@ -32,6 +32,7 @@ struct Sent {
     base: String,
     files: Vec<DataFile>,
     stacks: u64,
+    is_numbered: bool,
 }
 
 impl LogicalExtensionCodec for LakeCodec {
@@ -50,12 +51,13 @@ impl LogicalExtensionCodec for LakeCodec {
         _schema: SchemaRef,
         _context: &TaskContext,
     ) -> Result<Arc<dyn TableProvider>> {
-        let Sent { table, root, base, files, stacks } =
+        let Sent { table, root, base, files, stacks, is_numbered } =
             serde_json::from_slice(bytes).map_err(|error| DataFusionError::External(Box::new(error)))?;
         let known = LakeTable::of_name(&table)
             .ok_or_else(|| DataFusionError::Plan(format!("unknown table {table}")))?;
         let root = ObjectStoreUrl::parse(root)?;
-        Ok(Arc::new(TableFiles { table: known, root, base, files: Arc::new(files), stacks }))
+        let files = Arc::new(files);
+        Ok(Arc::new(TableFiles { table: known, root, base, files, stacks, is_numbered, is_earlier: false }))
     }
 
     fn try_encode_table_provider(
@@ -64,14 +66,20 @@ impl LogicalExtensionCodec for LakeCodec {
         node: Arc<dyn TableProvider>,
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let Some(TableFiles { table, root, base, files, stacks }) = node.downcast_ref::<TableFiles>() else {
+        let Some(sent) = node.downcast_ref::<TableFiles>() else {
             return self.0.try_encode_table_provider(name, node, bytes);
         };
         // Readers of a file do not compare its checksum.
-        let files = files.iter().map(|file| DataFile { sha256: String::new(), ..file.clone() }).collect();
-        let (table, root, base) = (table.name().to_owned(), root.as_str().to_owned(), base.clone());
-        serde_json::to_writer(bytes, &Sent { table, root, base, files, stacks: *stacks })
-            .map_err(|error| DataFusionError::External(Box::new(error)))
+        let file = |file: &DataFile| DataFile { sha256: String::new(), ..file.clone() };
+        let sent = Sent {
+            table: sent.table.name().to_owned(),
+            root: sent.root.as_str().to_owned(),
+            base: sent.base.clone(),
+            files: sent.files.iter().map(file).collect(),
+            stacks: sent.stacks,
+            is_numbered: sent.is_numbered,
+        };
+        serde_json::to_writer(bytes, &sent).map_err(|error| DataFusionError::External(Box::new(error)))
     }
 
     fn try_decode_file_format(

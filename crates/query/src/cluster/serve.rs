@@ -124,7 +124,9 @@ const CONNECT_SECONDS: u16 = 30;
 
 fn configuration() -> ConfigProducer {
     Arc::new(|| {
-        SessionConfig::new_with_ballista().with_ballista_grpc_client_max_message_size(MESSAGE_BYTES as usize)
+        SessionConfig::new_with_ballista()
+            .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES as usize)
+            .with_ballista_adaptive_query_planner(false)
     })
 }
 

@@ -11,6 +11,7 @@ use datafusion::common::{DataFusionError, Result};
 use hashbrown::{HashMap, HashSet};
 
 use super::SqlFunction;
+use crate::labels::LabelRows;
 use crate::tables::names_item;
 
 /// Computes the values of a call. `first` is a column of stacks or of labels.
@@ -20,7 +21,7 @@ pub(super) fn evaluate(
     second: Option<&ArrayRef>,
 ) -> Result<ArrayRef> {
     if function == SqlFunction::Label {
-        return Ok(labels(first.as_string_view(), second.map(AsArray::as_string_view)));
+        return Ok(labels(&LabelRows::new(first)?, second.map(AsArray::as_string_view)));
     }
     let stacks = NameLists::new(first.as_list());
     Ok(match function {
@@ -146,28 +147,14 @@ fn package(name: &str) -> &str {
     end.map_or(name, |end| &name[..end])
 }
 
-/// The values of labels in JSON objects; repeated sets are parsed once.
-fn labels(objects: &StringViewArray, keys: Option<&StringViewArray>) -> ArrayRef {
-    let mut known: HashMap<(&str, &str), Option<String>> = HashMap::new();
-    let mut values = StringViewBuilder::with_capacity(objects.len());
-    for row in 0..objects.len() {
+/// The values of labels.
+fn labels(rows: &LabelRows, keys: Option<&StringViewArray>) -> ArrayRef {
+    let mut values = StringViewBuilder::with_capacity(rows.len());
+    for row in 0..rows.len() {
         let key = keys.filter(|keys| !keys.is_null(row)).map(|keys| keys.value(row));
-        let (Some(key), false) = (key, objects.is_null(row)) else {
-            values.append_null();
-            continue;
-        };
-        let object = objects.value(row);
-        values.append_option(known.entry((object, key)).or_insert_with(|| label(object, key)).as_deref());
+        values.append_option(key.and_then(|key| rows.label(row, key)));
     }
     Arc::new(values.finish())
-}
-
-fn label(object: &str, key: &str) -> Option<String> {
-    let object: serde_json::Value = serde_json::from_str(object).ok()?;
-    match object.get(key)? {
-        serde_json::Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
 }
 
 #[cfg(test)]
@@ -179,14 +166,5 @@ mod tests {
         let names = ["App\\Db::query", "tokio::task::poll", "json.decoder.decode", "main", ".x", "std::vec"];
         let packages = names.map(package);
         assert_eq!(packages, ["App", "tokio::task", "json.decoder", "main", ".x", "std"]);
-    }
-
-    #[test]
-    fn labels_are_texts_numbers_or_lists() {
-        let object = r#"{"uri":"/a b","n":3,"twice":["x","y"]}"#;
-        let labels = ["uri", "n", "twice", "none"].map(|key| label(object, key));
-        let expected = [Some("/a b"), Some("3"), Some(r#"["x","y"]"#), None];
-        assert_eq!(labels.each_ref().map(Option::as_deref), expected);
-        assert_eq!(label("no object", "uri"), None);
     }
 }

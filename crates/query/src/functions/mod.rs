@@ -10,6 +10,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::labels;
 use crate::tables::names_item;
 
 /// The name of the function that returns a label, which identifies filters on labels.
@@ -63,7 +64,9 @@ impl SqlFunction {
                 "collapse_package(stack)",
                 "the stack with neighbouring frames of one package as one frame; a package is the name up to the last `\\`, `::` or `.`",
             ),
-            Self::Label => ("label(labels, key)", "the value of a label; absent if there is none"),
+            Self::Label => {
+                ("label(labels, key)", "the value of a label, as `labels[key]`; absent if there is none")
+            }
         }
     }
 
@@ -111,7 +114,10 @@ impl ScalarUDFImpl for Callable {
             return plan_err!("expected {usage}, found {} argument{plural}", arguments.len());
         }
         let first = match self.function {
-            SqlFunction::Label => DataType::Utf8View,
+            SqlFunction::Label if is_map(&arguments[0]) => labels::data_type(),
+            SqlFunction::Label => {
+                return plan_err!("expected {usage} with a column of labels, found {}", arguments[0]);
+            }
             _ if is_list(&arguments[0]) => DataType::List(names_item()),
             _ => {
                 return plan_err!(
@@ -132,7 +138,7 @@ impl ScalarUDFImpl for Callable {
         let is_constant = call.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let first = first.to_array(if is_constant { 1 } else { call.number_rows })?;
         let first = match self.function {
-            SqlFunction::Label => cast(&first, &DataType::Utf8View)?,
+            SqlFunction::Label => cast(&first, &labels::data_type())?,
             _ => cast(&first, &DataType::List(names_item()))?,
         };
         let second = call.args.get(1).map(|argument| argument.to_array(first.len())).transpose()?;
@@ -143,6 +149,10 @@ impl ScalarUDFImpl for Callable {
         }
         Ok(ColumnarValue::Array(values))
     }
+}
+
+const fn is_map(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Map(..) | DataType::Null)
 }
 
 fn is_list(data_type: &DataType) -> bool {

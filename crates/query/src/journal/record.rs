@@ -23,9 +23,15 @@ pub(crate) struct Commit {
     /// The checksums of added inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sources: Vec<String>,
+    /// The checksums of the beginnings of added inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beginnings: Vec<String>,
     /// The checksums of inputs that have no rows left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) forgotten: Vec<String>,
+    /// The checksums of their beginnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) forgotten_beginnings: Vec<String>,
 }
 
 /// The reason for a commit.
@@ -36,12 +42,19 @@ pub(crate) enum Operation {
     Add,
     Compact,
     Retain,
+    Remove,
+    Relabel,
+    Upgrade,
+    Symbolize,
 }
 
 /// A Parquet file of one table, with the facts that let queries skip it without opening it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DataFile {
     pub(crate) table: String,
+    /// The version of its table; 0 in commits of version 3 and earlier.
+    #[serde(default)]
+    pub(crate) schema: u32,
     /// The path below the lake.
     pub(crate) path: String,
     #[serde(deserialize_with = "amount")]
@@ -56,6 +69,9 @@ pub(crate) struct DataFile {
     /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) span_us: Option<(i64, i64)>,
+    /// When the newest of its rows were added; absent in files of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) added_us: Option<i64>,
     /// All its labels as `key=value`, in order; absent if there are too many to list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<Vec<String>>,
@@ -66,6 +82,15 @@ pub(crate) struct DataFile {
     /// Whether its rows are in the order of its table.
     #[serde(default)]
     pub(crate) sorted: bool,
+    /// Whether its stacks may be in other files too: added without a look at them, and not compacted yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) repeats: bool,
+    /// Whether native code in its stacks was named after it was added. Other files may have the same stacks without these names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) named: bool,
+    /// All its hosts, in order; absent if there are too many to list, and in files of earlier builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hosts: Option<Vec<String>>,
 }
 
 /// A kind of numbers in a file.
@@ -113,7 +138,9 @@ impl Commit {
             add: Vec::new(),
             remove: Vec::new(),
             sources: Vec::new(),
+            beginnings: Vec::new(),
             forgotten: Vec::new(),
+            forgotten_beginnings: Vec::new(),
         }
     }
 
@@ -161,6 +188,11 @@ impl DataFile {
         };
         let is_of_samples = self.table == LakeTable::Samples.name();
         self.numbers.clone().or_else(|| is_of_samples.then(|| vec![of_samples()]))
+    }
+
+    /// Whether its rows are as this build writes them. Its journal refuses later ones.
+    pub(crate) const fn is_current(&self) -> bool {
+        self.schema == SCHEMA_VERSION
     }
 
     /// Its table; `None` if this build does not know it.

@@ -55,7 +55,7 @@ impl Lake {
         }
         let unused = self.block_on(self.unused_objects(&state))?;
         checked.strays =
-            unused.iter().filter(|object| !state.removed.contains_key(&object.path)).count() as u64;
+            unused.objects.iter().filter(|object| !state.removed.contains_key(&object.path)).count() as u64;
         Ok(checked)
     }
 }

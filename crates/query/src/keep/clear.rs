@@ -1,6 +1,6 @@
 //! Deletion of objects that nobody needs any more.
 
-use crate::journal::{LakeState, WRITERS_US, now_us};
+use crate::journal::{LakeState, WRITERS_US, now_of_storage, now_us};
 use crate::place::ListedObject;
 use crate::tables::LakeTable;
 use crate::{Error, Lake};
@@ -25,11 +25,12 @@ impl Lake {
         self.block_on(async {
             let state = self.newest().await?;
             let mut cleared = Cleared::default();
-            let now = now_us();
-            for object in self.unused_objects(&state).await? {
+            let UnusedObjects { objects, newest_us } = self.unused_objects(&state).await?;
+            let now = now_of_storage(newest_us);
+            for object in objects {
                 let may_go = match state.removed.get(&object.path) {
-                    Some(removed) => *removed < now - READERS_US,
-                    None => object.modified_us() < now - WRITERS_US,
+                    Some(&removed) if removed <= now_us() => removed < now - READERS_US,
+                    _ => object.modified_us() < now - WRITERS_US,
                 };
                 if may_go {
                     self.place.delete(&object.path).await?;
@@ -45,12 +46,24 @@ impl Lake {
     }
 
     /// The objects in the folders of tables that are not files of `state`: removed files, and files that no commit names.
-    pub(super) async fn unused_objects(&self, state: &LakeState) -> Result<Vec<ListedObject>, Error> {
-        let mut unused = Vec::new();
+    pub(super) async fn unused_objects(&self, state: &LakeState) -> Result<UnusedObjects, Error> {
+        let mut unused = UnusedObjects::default();
         for table in LakeTable::ALL {
-            let objects = self.place.list(table.name(), None).await?;
-            unused.extend(objects.into_iter().filter(|object| !state.files.contains_key(&object.path)));
+            for object in self.place.list(table.name(), None).await? {
+                unused.newest_us = unused.newest_us.max(object.modified_us());
+                if !state.files.contains_key(&object.path) {
+                    unused.objects.push(object);
+                }
+            }
         }
         Ok(unused)
     }
+}
+
+/// Objects that are not files of a state.
+#[derive(Default)]
+pub(super) struct UnusedObjects {
+    pub(super) objects: Vec<ListedObject>,
+    /// The time of the last modification of any object.
+    newest_us: i64,
 }

@@ -1,17 +1,21 @@
 //! Compaction: many small files into few large ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray as _, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
+use datafusion::prelude::SessionContext;
 use futures::StreamExt as _;
 
 use super::clear::Cleared;
+use super::relabel::Relabeling;
 use crate::add::LISTED_LABELS;
 use crate::add::files::{FileWriter, GROUP_ROWS, Partition};
 use crate::add::numbers::LISTED_NUMBERS;
 use crate::journal::{Commit, DataFile, Intent, LakeState, ListedNumber, Operation, now_us};
-use crate::tables::{DAY_US, LakeTable};
+use crate::scan::{TableFiles, distinct_from};
+use crate::tables::{DAY_US, LakeTable, TableColumn};
 use crate::time::joined;
 use crate::{Error, Lake};
 
@@ -22,7 +26,16 @@ const LARGE_GROUP: usize = 2 * GROUP_ROWS;
 /// The number of rows after which a file is closed: a row group for each core of a large machine.
 const FILE_ROWS: u64 = 32 * LARGE_GROUP as u64;
 /// The memory that sorting takes before it spills to disk.
-const SORT_BYTES: usize = 512 << 20;
+pub(super) const SORT_BYTES: usize = 512 << 20;
+
+/// The number of files of a group and of similar size that a commit merges.
+const GATHERED: usize = 16;
+/// The size of a file from which only a command merges it, so that no commit has to merge many bytes.
+const GATHERED_BYTES: u64 = 4 << 20;
+/// The number of merges after a commit of few files.
+const MERGES: usize = 2;
+/// The number of commits between deletions of what nobody needs.
+const COMMITS_PER_CLEARING: u64 = 128;
 
 /// The result of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +55,7 @@ pub struct Compacted {
 }
 
 /// The files of one table that are merged: those of a service and a day.
-type CompactionGroup = (LakeTable, Option<String>, Option<i64>);
+pub(super) type CompactionGroup = (LakeTable, Option<String>, Option<i64>);
 
 impl Lake {
     /// Merges the small files of each table, service and day, and deletes what no reader needs any more. Running queries see
@@ -60,6 +73,17 @@ impl Lake {
         Ok(compacted)
     }
 
+    /// Merges files where many have gathered, and deletes now and then what nobody needs: the share of this work that a commit
+    /// of `added` files has to do, so that the number of files stays small without a command.
+    pub(crate) fn compact_share(&self, added: usize) -> Result<(), Error> {
+        let state = self.state()?;
+        let mut compacted = Compacted::default();
+        for (group, files) in gathered(&state).into_iter().take((added / GATHERED).max(MERGES)) {
+            self.compact_group(&group, &files, &state, &mut compacted)?;
+        }
+        if state.version.is_multiple_of(COMMITS_PER_CLEARING) { self.clear().map(drop) } else { Ok(()) }
+    }
+
     fn compact_group(
         &self,
         group: &CompactionGroup,
@@ -68,16 +92,22 @@ impl Lake {
         compacted: &mut Compacted,
     ) -> Result<(), Error> {
         let paths: BTreeSet<&String> = files.iter().map(|file| &file.path).collect();
-        let mut part = LakeState { version: state.version, ..LakeState::default() };
-        part.files = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
-        let sql = sorted(group.0);
-        let written = self.rewrite(group, &part, &sql)?;
+        let written = if files.iter().any(|file| file.repeats) {
+            self.rewrite_stacks(group, files, state)?
+        } else {
+            let mut part = LakeState { version: state.version, ..LakeState::default() };
+            part.files = files.iter().map(|file| (file.path.clone(), file.clone())).collect();
+            self.rewrite(group, &part, &sorted(group.0))?
+        };
         let mut commit = Commit::new(Operation::Compact, now_us());
         commit.add = written.into_iter().map(|file| described(file, group, files)).collect();
         commit.remove = paths.iter().map(|&path| path.clone()).collect();
         let mut is_overtaken = false;
-        let intend = async |state: &LakeState| {
-            is_overtaken = paths.iter().any(|&path| !state.files.contains_key(path));
+        let intend = async |now: &LakeState| {
+            // Another compaction may have written some of the same stacks to a file that was not looked at.
+            let is_unseen = |file: &DataFile| !file.repeats && !state.files.contains_key(&file.path);
+            is_overtaken = paths.iter().any(|&path| !now.files.contains_key(path))
+                || (group.0 == LakeTable::Stacks && now.files_of(group.0).any(is_unseen));
             Ok(if is_overtaken { Intent::Nothing } else { Intent::Commit(commit.clone()) })
         };
         self.block_on(self.journal.transact(intend))?;
@@ -99,7 +129,48 @@ impl Lake {
         part: &LakeState,
         sql: &str,
     ) -> Result<Vec<DataFile>, Error> {
-        let context = self.context_of(part, Some(SORT_BYTES))?;
+        self.rewrite_in(&self.context_of(part, Some(SORT_BYTES))?, group, sql)
+    }
+
+    /// Writes each stack of `files` once, unless it is in another file of `state` that repeats none.
+    fn rewrite_stacks(
+        &self,
+        group: &CompactionGroup,
+        files: &[DataFile],
+        state: &LakeState,
+    ) -> Result<Vec<DataFile>, Error> {
+        let is_merged = |file: &DataFile| files.iter().any(|merged| merged.path == file.path);
+        let others = state.files_of(group.0).filter(|file| !file.repeats && !is_merged(file));
+        let mut all: Vec<_> = others.cloned().collect();
+        let kept = all.len();
+        all.extend(files.iter().cloned());
+        all[kept..].sort_by_key(|file| !file.named);
+        let rows = all.iter().map(|file| file.rows).sum();
+        let numbered = TableFiles { is_numbered: true, ..self.table_files(group.0, all, rows)? };
+        let context = self.context_of(&LakeState::default(), Some(SORT_BYTES))?;
+        context.deregister_table(group.0.name())?;
+        context.register_table(group.0.name(), Arc::new(distinct_from(numbered, kept)?))?;
+        self.rewrite_in(&context, group, &sorted(group.0))
+    }
+
+    /// Writes the rows that `sql` selects in an engine to new files.
+    pub(super) fn rewrite_in(
+        &self,
+        context: &SessionContext,
+        group: &CompactionGroup,
+        sql: &str,
+    ) -> Result<Vec<DataFile>, Error> {
+        self.rewrite_as(context, group, sql, Ok)
+    }
+
+    /// Like [`Lake::rewrite_in`], with rows that are changed on the way.
+    pub(super) fn rewrite_as(
+        &self,
+        context: &SessionContext,
+        group: &CompactionGroup,
+        sql: &str,
+        change: impl Fn(RecordBatch) -> Result<RecordBatch, Error>,
+    ) -> Result<Vec<DataFile>, Error> {
         let partition = Partition { service: group.1.clone(), day: group.2 };
         let mut rewriting = Rewriting {
             lake: self,
@@ -113,7 +184,7 @@ impl Lake {
         let rewritten = self.block_on(async {
             let mut stream = context.sql(sql).await?.execute_stream().await?;
             while let Some(batch) = stream.next().await {
-                rewriting.take(batch?).await?;
+                rewriting.take(change(batch?)?).await?;
             }
             rewriting.finish().await
         });
@@ -127,15 +198,30 @@ impl Lake {
 
 /// SQL for the rows of a group, in the order of the table.
 fn sorted(table: LakeTable) -> String {
+    sorted_where(table, "true", None)
+}
+
+/// SQL for the rows that match a condition, relabelled if asked for, in the order of the table.
+pub(super) fn sorted_where(table: LakeTable, condition: &str, relabeling: Option<&Relabeling>) -> String {
+    sorted_as(table, condition, |column| match relabeling {
+        Some(relabeling) => relabeling.column(column.name),
+        None => column.name.to_owned(),
+    })
+}
+
+/// SQL for the rows that match a condition, in the order of the table, with SQL for the value of each column.
+pub(super) fn sorted_as(table: LakeTable, condition: &str, value: impl Fn(&TableColumn) -> String) -> String {
     let description = table.description();
-    let columns: Vec<_> = description.columns.iter().map(|column| column.name).collect();
+    let column = |column: &TableColumn| format!("{} AS {}", value(column), column.name);
+    let columns: Vec<_> = description.columns.iter().map(column).collect();
     let keys = description.order.iter().map(|&key| match key {
         "minute" => "date_trunc('minute', time)".to_owned(),
         key => key.to_owned(),
     });
     let keys = keys.collect::<Vec<_>>().join(", ");
     let order = if keys.is_empty() { String::new() } else { format!(" ORDER BY {keys}") };
-    format!("SELECT {} FROM {}{order}", columns.join(", "), table.name())
+    let (columns, table) = (columns.join(", "), table.name());
+    format!("SELECT * FROM (SELECT {columns} FROM {table} WHERE {condition}) AS chosen{order}")
 }
 
 fn small_files(state: &LakeState) -> BTreeMap<CompactionGroup, Vec<DataFile>> {
@@ -148,24 +234,49 @@ fn small_files(state: &LakeState) -> BTreeMap<CompactionGroup, Vec<DataFile>> {
         let service = file.service.clone().filter(|_| table != LakeTable::Sources);
         groups.entry((table, service, day)).or_default().push(file.clone());
     }
-    groups.retain(|_, files| files.len() > 1);
+    groups.retain(|_, files| files.len() > 1 || files.iter().any(|file| file.repeats));
     groups
 }
 
+/// The files that a commit merges without a command, the largest number first: of each group those of similar size, if there
+/// are enough. Each merge makes one file of a larger size out of many, so a row is rewritten only a few times.
+fn gathered(state: &LakeState) -> Vec<(CompactionGroup, Vec<DataFile>)> {
+    let mut sizes: BTreeMap<_, Vec<DataFile>> = BTreeMap::new();
+    for (group, files) in small_files(state) {
+        for file in files.into_iter().filter(|file| file.bytes < GATHERED_BYTES) {
+            let size = if file.repeats { 0 } else { file.rows.max(1).ilog(GATHERED as u64) };
+            sizes.entry((group.clone(), file.repeats, size)).or_default().push(file);
+        }
+    }
+    let mut gathered: Vec<_> = sizes
+        .into_iter()
+        .filter(|(_, files)| files.len() >= GATHERED)
+        .map(|((group, ..), files)| (group, files))
+        .collect();
+    gathered.sort_by_key(|(_, files)| std::cmp::Reverse(files.len()));
+    gathered
+}
+
 /// A new file with the properties of those that it was made of.
-fn described(file: DataFile, group: &CompactionGroup, of: &[DataFile]) -> DataFile {
+pub(super) fn described(file: DataFile, group: &CompactionGroup, of: &[DataFile]) -> DataFile {
     let spans = of.iter().filter_map(|file| file.span_us);
     let labels = of.iter().map(|file| file.labels.as_deref()).collect::<Option<Vec<_>>>();
     let labels = labels.map(|lists| lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>());
     let labels = labels.filter(|labels| labels.len() <= LISTED_LABELS);
+    let hosts = of.iter().map(|file| file.hosts.as_deref()).collect::<Option<Vec<_>>>();
+    let hosts = hosts.map(|lists| lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>());
+    let hosts = hosts.filter(|hosts| hosts.len() <= LISTED_LABELS);
     let numbers = of.iter().map(DataFile::numbers).collect::<Option<Vec<_>>>();
     let numbers = numbers.map(|lists| ListedNumber::merged(lists.into_iter().flatten()));
     let numbers = numbers.filter(|numbers| numbers.len() <= LISTED_NUMBERS);
     DataFile {
         service: group.1.clone(),
+        added_us: of.iter().map(|file| file.added_us).max().flatten(),
         span_us: spans.reduce(joined),
         labels: labels.map(|labels| labels.into_iter().collect()),
+        hosts: hosts.map(|hosts| hosts.into_iter().collect()),
         numbers,
+        named: of.iter().any(|file| file.named),
         ..file
     }
 }
@@ -305,6 +416,24 @@ mod tests {
             lake.compact().unwrap();
         }
         assert_eq!(lake.check().unwrap().findings, []);
+    }
+
+    #[test]
+    fn compactions_at_once_leave_no_stack_twice() {
+        let scratch = Scratch::new();
+        let lake = Lake::open_or_create(scratch.path("lake").to_str().unwrap()).unwrap();
+        (1..=4).for_each(|number| add(&lake, number));
+        let seen = lake.state().unwrap();
+        let files: Vec<_> = seen.files_of(LakeTable::Stacks).cloned().collect();
+        let mut compacted = Compacted::default();
+        for half in files.chunks(2) {
+            lake.compact_group(&(LakeTable::Stacks, None, None), half, &seen, &mut compacted).unwrap();
+        }
+        assert_eq!((compacted.files_before, compacted.files_after, compacted.overtaken), (2, 1, 1));
+        assert_eq!(sum(&lake, None).0, "28");
+        lake.compact().unwrap();
+        assert_eq!(sum(&lake, None).0, "28");
+        assert_eq!(lake.check().unwrap().strays, 0);
     }
 
     #[test]

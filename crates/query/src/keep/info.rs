@@ -57,7 +57,7 @@ impl Lake {
         Ok(LakeInfo {
             version: state.version,
             changed_us: state.changed_us,
-            sources: state.sources.len() as u64,
+            sources: state.inputs.len(),
             services: services.into_iter().collect(),
             tables: LakeTable::ALL.into_iter().map(table).collect(),
         })
@@ -69,10 +69,7 @@ impl Lake {
     /// # Errors
     /// If there is no such table, or the journal cannot be read.
     pub fn files(&self, table: &str) -> Result<Vec<String>, Error> {
-        let Some(known) = LakeTable::of_name(table) else {
-            let names = LakeTable::ALL.map(LakeTable::name).join(", ");
-            return Err(Error::missing(format!("unknown table {table}: expected one of {names}")));
-        };
+        let known = LakeTable::expect(table)?;
         Ok(self.state()?.files_of(known).map(|file| file.path.clone()).collect())
     }
 }

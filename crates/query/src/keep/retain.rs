@@ -1,66 +1,89 @@
-//! Retention: removal of old files.
+//! Retention: removal of old rows.
 
 use std::collections::BTreeSet;
 
-use datafusion::arrow::array::Array;
-
-use super::clear::Cleared;
+use super::amend::{Affected, AmendMode, Amended, Amendment};
+use super::compact::SORT_BYTES;
 use crate::journal::{Commit, DataFile, Intent, LakeState, Operation, now_us};
+use crate::literal::text;
 use crate::tables::{DAY_US, LakeTable};
-use crate::value::{LakeValue, value_at};
 use crate::{Error, Lake};
 
 /// The number of times that the search for unused stacks starts again while others add.
 const TRIES: usize = 5;
 
-/// The result of a removal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Retained {
-    /// The number of files removed.
-    pub files: u64,
-    /// Their rows.
-    pub rows: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The number of stacks that no sample used any more.
-    pub stacks: u64,
-    /// The result of the deletion afterwards.
-    pub cleared: Cleared,
+/// Rows to keep for a number of days.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The age from which rows are removed.
+    pub days: u32,
+    /// Only rows of this service.
+    pub service: Option<String>,
+    /// Only rows of this table.
+    pub table: Option<String>,
+    /// Only rows of `measures` of this kind, such as `alloc_space`.
+    pub kind: Option<String>,
+}
+
+impl Retention {
+    /// All rows.
+    #[must_use]
+    pub fn days(days: u32) -> Self {
+        Self { days, ..Self::default() }
+    }
+
+    /// The rows of a file that are too old.
+    fn affected(&self, file: &DataFile, now_us: i64) -> Option<Affected> {
+        let table = file.table().filter(|&table| table != LakeTable::Stacks)?;
+        let is_of_table = match (&self.table, &self.kind) {
+            (Some(name), _) => table.name() == name,
+            (None, Some(_)) => table == LakeTable::Measures,
+            (None, None) => true,
+        };
+        let before_us = now_us.saturating_sub(i64::from(self.days).saturating_mul(DAY_US));
+        if !is_of_table || !is_before(file, before_us, now_us) {
+            return None;
+        }
+        let mut conditions = Vec::new();
+        if let Some(service) = &self.service {
+            match &file.service {
+                Some(of_file) if of_file != service => return None,
+                Some(_) => {}
+                None => conditions.push(format!("service = {}", text(service))),
+            }
+        }
+        conditions.extend(self.kind.iter().map(|kind| format!("kind = {}", text(kind))));
+        Some(if conditions.is_empty() { Affected::All } else { Affected::Where(conditions.join(" AND ")) })
+    }
+}
+
+/// Whether all rows of a file are from before a time. Those that a wrong clock dated ahead count from when they were added.
+fn is_before(file: &DataFile, before_us: i64, now_us: i64) -> bool {
+    file.span_us.is_some_and(|(first, last)| {
+        let is_ahead = first > now_us.saturating_add(DAY_US);
+        last < before_us || (is_ahead && file.added_us.is_some_and(|added| added < before_us))
+    })
 }
 
 impl Lake {
-    /// Removes files whose rows are all older than `days` days, and stacks that no sample uses any more. Inputs that have no
-    /// rows left may be added again.
+    /// Removes rows in files whose rows are all older than a number of days, and stacks that no sample uses any more. Inputs of
+    /// which `sources` has no row any more may be added again.
     ///
     /// # Errors
-    /// If the storage fails. Work finished by then stays intact.
-    pub fn retain(&self, days: u32) -> Result<Retained, Error> {
-        let before_us = now_us().saturating_sub(i64::from(days).saturating_mul(DAY_US));
-        let mut retained = Retained::default();
-        let intend = async |state: &LakeState| {
-            let is_old = |file: &&DataFile| file.span_us.is_some_and(|(_, last)| last < before_us);
-            let old: Vec<_> = state.files.values().filter(is_old).collect();
-            retained = Retained::default();
-            if old.is_empty() {
-                return Ok(Intent::Nothing);
-            }
-            let mut commit = Commit::new(Operation::Retain, now_us());
-            for file in old {
-                retained.files += 1;
-                retained.rows += file.rows;
-                retained.bytes += file.bytes;
-                commit.remove.push(file.path.clone());
-                if file.table() == Some(LakeTable::Sources) {
-                    let source = |column: &dyn Array, row: usize| match value_at(column, row) {
-                        LakeValue::Text(text) => Some(text),
-                        _ => None,
-                    };
-                    commit.forgotten.extend(self.read_column(file, "source", source).await?);
-                }
-            }
-            Ok(Intent::Commit(commit))
-        };
-        self.block_on(self.journal.transact(intend))?;
+    /// If there is no such table, or the storage fails. Work finished by then stays intact.
+    pub fn retain(&self, retention: &Retention) -> Result<Amended, Error> {
+        if let Some(table) = &retention.table {
+            LakeTable::expect(table)?;
+        }
+        if retention.kind.is_some() && retention.table.as_deref().is_some_and(|table| table != "measures") {
+            return Err(Error::question("only the table measures has kinds"));
+        }
+        let now_us = now_us();
+        let amendment = Amendment::new(self, Operation::Retain, None, AmendMode::Change);
+        let mut retained = amendment.run(|state| {
+            let affected = |file: &DataFile| Some((file.clone(), retention.affected(file, now_us)?));
+            Ok(state.files.values().filter_map(affected).collect())
+        })?;
         if retained.files > 0 {
             retained.stacks = self.drop_unused_stacks()?;
         }
@@ -68,18 +91,26 @@ impl Lake {
         Ok(retained)
     }
 
+    /// The number of distinct stacks.
+    fn stack_count(&self, state: &LakeState) -> Result<u64, Error> {
+        let context = self.context_of(state, Some(SORT_BYTES))?;
+        let counted = async { context.sql("SELECT stack_id FROM stacks").await?.count().await };
+        Ok(self.block_on(counted)? as u64)
+    }
+
     /// Rewrites the stacks that samples use. Starts again if others add meanwhile and may need a stack about to be removed.
-    fn drop_unused_stacks(&self) -> Result<u64, Error> {
+    pub(super) fn drop_unused_stacks(&self) -> Result<u64, Error> {
         for _ in 0..TRIES {
             let state = self.state()?;
             let of_stacks: Vec<_> = state.files_of(LakeTable::Stacks).cloned().collect();
-            let before: u64 = of_stacks.iter().map(|file| file.rows).sum();
+            let before = self.stack_count(&state)?;
             let sql = "SELECT stack_id, stack, frames FROM stacks LEFT SEMI JOIN \
                        (SELECT stack_id FROM samples UNION SELECT stack_id FROM measures) AS used USING (stack_id)";
             let written = self.rewrite(&(LakeTable::Stacks, None, None), &state, sql)?;
             let after: u64 = written.iter().map(|file| file.rows).sum();
             let mut commit = Commit::new(Operation::Retain, now_us());
-            commit.add.clone_from(&written);
+            let named = of_stacks.iter().any(|file| file.named);
+            commit.add = written.iter().map(|file| DataFile { named, ..file.clone() }).collect();
             commit.remove = of_stacks.into_iter().map(|file| file.path).collect();
             let seen = users_of_stacks(&state);
             let mut is_overtaken = false;

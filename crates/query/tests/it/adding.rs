@@ -27,7 +27,7 @@ fn a_file_that_is_added_twice_counts_once() {
 fn the_same_stack_from_two_services_is_one_row() {
     let (_scratch, lake) = lake();
     assert_eq!(add_folded(&lake, "web", "main;query 3\nmain;render 4\n").stacks, 2);
-    assert_eq!(add_folded(&lake, "api", "main;query 5\nmain;parse 6\n").stacks, 1);
+    assert_eq!(add_folded(&lake, "api", "main;query 5\nmain;parse 6\n").stacks, 2);
     assert_eq!(number(&lake, "SELECT count(*) FROM stacks"), 3);
     let query = "SELECT sum(value) FROM profiles WHERE leaf(stack) = 'query'";
     assert_eq!(number(&lake, query), 8);

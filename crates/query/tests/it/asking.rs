@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use borehole::model::{
-    Context, Frame, Label, LabelValue, ProfileSink as _, Recovery, Sample, Sampled, Segment, Tables,
-    ValueType, Weigher,
+    Context, Frame, Label, LabelValue, ProfileSink, Recovery, Sample, Sampled, Segment, Tables, ValueType,
+    Weigher,
 };
+use borehole_analysis::diff::{DiffQuery, DiffSink};
 use borehole_analysis::{LineRows, Query, ReportSink};
-use borehole_query::{InputDetails, SampleChoice};
+use borehole_query::{Error, InputDetails, Lake, SampleChoice, SampleKey, SampleSelector};
 use borehole_testkit::{project_file, read_corpus};
 
 use crate::world::{HOUR_US, NOON_US, add, add_folded, lake, number, read, rows, source, whole};
@@ -236,6 +237,8 @@ fn only_files_that_may_match_are_read() {
     assert_eq!(files("service = 'api' AND time > '2026-11-01T18:00:00Z'"), 1);
     assert_eq!(files("service = 'none'"), 0);
     assert_eq!(files("label(labels, 'uri') = '/cart'"), 0);
+    assert_eq!(files("labels['uri'] = '/cart'"), 0);
+    assert_eq!(files("labels['uri'] IN ('/cart', '/buy')"), 0);
 }
 
 #[test]
@@ -244,13 +247,43 @@ fn filters_on_labels_select_files() {
     let bytes = read_corpus("rbt/annotations.rbt");
     add(&lake, source("labelled", "web", &bytes), &bytes).unwrap();
     add_folded(&lake, "web", "main 1\n");
-    let labels = rows(&lake, "SELECT DISTINCT labels FROM samples WHERE labels IS NOT NULL");
+    let labels = rows(&lake, "SELECT labels FROM samples WHERE labels IS NOT NULL LIMIT 1");
     let object: serde_json::Value = serde_json::from_str(&labels[0][0]).unwrap();
     let (key, value) = object.as_object().unwrap().iter().next().unwrap();
-    let condition = format!("label(labels, '{key}') = '{}'", value.as_str().unwrap());
-    let plan = rows(&lake, &format!("EXPLAIN SELECT sum(value) FROM samples WHERE {condition}"));
-    assert_eq!(plan.iter().map(|row| row[1].matches(".parquet").count()).max(), Some(1));
-    assert!(number(&lake, &format!("SELECT sum(value) FROM samples WHERE {condition}")) > 0);
+    for labelled in [format!("label(labels, '{key}')"), format!("labels['{key}']")] {
+        let condition = format!("{labelled} = '{}'", value.as_str().unwrap());
+        let plan = rows(&lake, &format!("EXPLAIN SELECT sum(value) FROM samples WHERE {condition}"));
+        assert_eq!(plan.iter().map(|row| row[1].matches(".parquet").count()).max(), Some(1));
+        assert!(number(&lake, &format!("SELECT sum(value) FROM samples WHERE {condition}")) > 0);
+    }
+}
+
+#[test]
+fn labels_are_maps_that_can_be_listed_indexed_and_grouped_by() {
+    let (_scratch, lake) = lake();
+    let hostile = [("it's", "a=b;\"c\""), ("é\n", ""), ("n", "3"), ("{}", "[]")];
+    for (name, version) in [("a", "1"), ("b", "2")] {
+        let pairs = hostile.into_iter().chain([("version", version)]);
+        let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        add(&lake, InputDetails { labels, ..source(name, "web", name.as_bytes()) }, b"main;f 2\n").unwrap();
+    }
+    add_folded(&lake, "api", "main 1\n");
+    for _ in 0..2 {
+        let keys = "SELECT DISTINCT unnest(map_keys(labels)) AS key FROM samples ORDER BY key";
+        assert_eq!(rows(&lake, keys), [["it's"], ["n"], ["version"], ["{}"], ["é\n"]]);
+        for (key, value) in hostile {
+            let key = key.replace('\'', "''");
+            let sql = format!("SELECT DISTINCT labels['{key}'] FROM samples WHERE service = 'web'");
+            assert_eq!(rows(&lake, &sql), [[value]]);
+        }
+        let sums = "SELECT labels['version'] AS version, sum(value) FROM samples GROUP BY 1 ORDER BY 1";
+        assert_eq!(rows(&lake, sums), [["1", "2"], ["2", "2"], ["", "1"]]);
+        assert_eq!(rows(&lake, "SELECT count(*) FROM samples GROUP BY labels"), [["1"], ["1"], ["1"]]);
+        let json = rows(&lake, "SELECT labels FROM samples WHERE labels['version'] = '1'");
+        let object: serde_json::Value = serde_json::from_str(&json[0][0]).unwrap();
+        assert_eq!(object["it's"], "a=b;\"c\"");
+        lake.compact().unwrap();
+    }
 }
 
 #[test]
@@ -297,7 +330,7 @@ fn trends_have_a_focus() {
     add_folded(&lake, "web", "main;a;f 3\nmain;b;f 1\n");
     let trend = |focus: Option<&str>| {
         let choice = SampleChoice { focus: focus.map(str::to_owned), ..SampleChoice::default() };
-        rows(&lake, &borehole_query::trend("f", HOUR_US, &choice)).remove(0)[1..].join(" ")
+        rows(&lake, &borehole_query::trend("f", HOUR_US, &choice, &[])).remove(0)[1..].join(" ")
     };
     // Shares are in percent of all samples, as in `top`.
     assert_eq!(trend(None), "4 4 4 100 100");
@@ -316,10 +349,20 @@ fn shares_change_from_one_day_to_the_next() {
     let half = NOON_US + 12 * HOUR_US;
     let before = SampleChoice { until_us: Some(half), ..SampleChoice::default() };
     let after = SampleChoice { since_us: Some(half), ..SampleChoice::default() };
-    let found = rows(&lake, &borehole_query::diff(&before, &after, None));
-    let short: Vec<_> = found.iter().map(|row| format!("{} {}", row[0], row[3])).collect();
-    assert_eq!(short, ["old -75", "same 50", "new 25", "main 0"]);
-    let trend = rows(&lake, &borehole_query::trend("same", 24 * HOUR_US, &SampleChoice::default()));
+    let session = lake.session().unwrap();
+    let (mut tables, mut sink) = (Tables::default(), DiffSink::new(DiffQuery::default()));
+    for side in [&before, &after] {
+        session.replay(side, false, &mut tables, &mut sink).unwrap();
+        sink.begin_after();
+    }
+    sink.finish(&tables).unwrap();
+    let shares = |name: &[u8]| {
+        let view = sink.clone().into_view();
+        let row = view.functions.into_iter().find(|row| row.frame.function == name).unwrap().self_change;
+        (row.before.value, row.after.value)
+    };
+    assert_eq!([shares(b"old"), shares(b"same")], [(0.75, 0.0), (0.25, 0.75)]);
+    let trend = rows(&lake, &borehole_query::trend("same", 24 * HOUR_US, &SampleChoice::default(), &[]));
     let shares: Vec<_> = trend.iter().map(|row| (row[0].as_str(), row[4].as_str())).collect();
     assert_eq!(shares, [("2026-11-01T00:00:00Z", "25"), ("2026-11-02T00:00:00Z", "75")]);
 }
@@ -348,4 +391,105 @@ fn the_documentation_lists_all_tables_views_and_functions() {
         document.contains(&borehole_query::page()),
         "docs/lake.md: expected the output of `borehole lake query --schema`"
     );
+}
+
+/// A folded profile of a host and a version.
+fn add_version(lake: &borehole_query::Lake, host: &str, version: &str, text: &str) {
+    let name = format!("{host} {version} {text}");
+    let labels = vec![("service.version".to_owned(), version.to_owned())];
+    let details =
+        InputDetails { host: Some(host.to_owned()), labels, ..source(&name, "web", name.as_bytes()) };
+    add(lake, details, text.as_bytes()).unwrap();
+}
+
+#[test]
+fn samples_are_grouped_and_chosen_by_where_they_come_from() {
+    let (_scratch, lake) = lake();
+    add_version(&lake, "a", "1", "main;query 6\nmain;render 2\n");
+    add_version(&lake, "b", "1", "main;query 1\n");
+    add_version(&lake, "b", "2", "main;query 1\nmain;render 3\n");
+    let groups = |keys: &[&str], choice: &SampleChoice| {
+        let keys: Vec<_> = keys.iter().map(|key| SampleKey::new(key)).collect();
+        let found = rows(&lake, &borehole_query::groups(choice, &keys, None));
+        found.iter().map(|row| row.join(" ")).collect::<Vec<_>>()
+    };
+    let all = SampleChoice::default();
+    assert_eq!(groups(&["version"], &all), ["1 9 69.23", "2 4 30.77"]);
+    assert_eq!(groups(&["host", "service.version"], &all), ["a 1 8 61.54", "b 2 4 30.77", "b 1 1 7.69"]);
+    let focused = SampleChoice { focus: Some("^query$".to_owned()), ..SampleChoice::default() };
+    assert_eq!(groups(&["version"], &focused), ["1 9 7 77.78", "2 4 1 25"]);
+    for (selector, expected) in [("version=2", "4"), ("version!=2", "9"), ("host=b", "5"), ("pod!=x", "13")] {
+        let selectors = vec![SampleSelector::parse(selector).unwrap()];
+        let choice = SampleChoice { selectors, ..SampleChoice::default() };
+        let value = groups(&["service"], &choice).remove(0);
+        assert_eq!(value, format!("web {expected} 100"), "{selector}");
+    }
+    let step = borehole_query::trend("query", HOUR_US, &all, &[SampleKey::new("version")]);
+    let trend: Vec<_> = rows(&lake, &step).iter().map(|row| row[1..4].join(" ")).collect();
+    assert_eq!(trend, ["1 9 7", "2 4 1"]);
+    let facts = rows(&lake, "SELECT DISTINCT label(labels, 'service.version') FROM sources ORDER BY 1");
+    assert_eq!(facts, [["1"], ["2"]]);
+    let by_source = "SELECT count(*) FROM samples JOIN sources USING (source) WHERE samples.host = 'b'";
+    assert_eq!(number(&lake, by_source), 3);
+}
+
+/// Notes the segments and samples of an export.
+#[derive(Default)]
+struct Exported(Vec<String>);
+
+impl ProfileSink for Exported {
+    fn segment(&mut self, at: Context<'_>) -> std::io::Result<()> {
+        let Segment { start_unix_ns, value_types, .. } = at.segment;
+        let kinds: Vec<_> = value_types.iter().map(ToString::to_string).collect();
+        self.0.push(format!("{:?} {}", start_unix_ns.map(|ns| ns / 1000 - NOON_US), kinds.join(",")));
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Context<'_>, sample: &Sample<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        let text = |id| String::from_utf8_lossy(at.tables.string(id)).into_owned();
+        let labels = sample.labels.map(|labels| at.tables.labels(labels).iter());
+        let labels: Vec<_> = labels
+            .into_iter()
+            .flatten()
+            .map(|label| match label.value {
+                LabelValue::Text(value) => format!("{}={}", text(label.key), text(value)),
+                LabelValue::Number { value, .. } => format!("{}={value}", text(label.key)),
+            })
+            .collect();
+        let time_us = sample.time_ns.map(|ns| ns / 1000);
+        self.0.push(format!("{time_us:?} {} {} {:?}", labels.join(","), sample.count, sample.values));
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+fn exported(lake: &Lake, sql: &str) -> Result<Vec<String>, Error> {
+    let session = lake.session()?;
+    let answer = session.ask(sql)?;
+    let mut sink = Exported::default();
+    session.export(answer, &mut sink)?;
+    Ok(sink.0)
+}
+
+#[test]
+fn exports_carry_time_labels_kind_and_unit() {
+    let (_scratch, lake) = lake();
+    for (name, version, hours) in [("a", "1", 0), ("b", "2", 1)] {
+        let labels = vec![("version".to_owned(), version.to_owned())];
+        let began_unix_ns = Some((NOON_US + hours * HOUR_US) * 1000);
+        let details = InputDetails { labels, began_unix_ns, ..source(name, "web", name.as_bytes()) };
+        add(&lake, details, b"main;f 2\n").unwrap();
+    }
+    let all = exported(&lake, "SELECT stack_id, value, time, labels FROM samples ORDER BY time").unwrap();
+    assert_eq!(all, ["Some(0) ", "Some(0) version=1 2 []", "Some(3600000000) version=2 2 []"]);
+    let sums = exported(&lake, "SELECT stack_id, sum(value) FROM samples GROUP BY 1").unwrap();
+    assert_eq!(sums, ["None ", "None  4 []"]);
+    let keys = [SampleKey::new("version")];
+    let by_version = exported(&lake, &SampleChoice::default().stacks_by(&keys)).unwrap();
+    assert_eq!(by_version, ["None ", "None version=1 2 []", "None version=2 2 []"]);
+    let kinds = "SELECT folded(stack) AS stack, 5 AS value, k AS kind, 'bytes' AS unit FROM stacks";
+    let one = exported(&lake, &format!("{kinds} CROSS JOIN (SELECT 'inuse_space' AS k)")).unwrap();
+    assert_eq!(one, ["None inuse_space/bytes", "None  1 [5]"]);
+    let mixed = format!("{kinds} CROSS JOIN (SELECT 'inuse_space' AS k UNION ALL SELECT 'alloc_space')");
+    let error = exported(&lake, &mixed).unwrap_err().to_string();
+    assert!(error.starts_with("a profile needs numbers of one kind: expected "), "{error}");
 }

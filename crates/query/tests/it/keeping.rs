@@ -1,11 +1,12 @@
 //! Compaction, retention and checks.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
-use borehole_query::{AddedInput, Error, InputDetails, Lake};
+use borehole_query::{AddedInput, Error, InputDetails, Lake, Retention};
 use borehole_testkit::read_corpus;
 
-use crate::world::{HOUR_US, NOON_US, add, add_folded, files_of, folded, lake, number, source};
+use crate::world::{HOUR_US, NOON_US, add, add_folded, exists, files_of, folded, lake, number, source};
 
 const FOLDED: &str = "SELECT stack_id, sum(value) FROM samples GROUP BY stack_id";
 
@@ -60,7 +61,7 @@ fn old_rows_are_removed_after_compaction() {
         add_days_ago(&lake, days_ago, text).unwrap();
     }
     lake.compact().unwrap();
-    lake.retain(5).unwrap();
+    lake.retain(&Retention::days(5)).unwrap();
     assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 12);
     assert_eq!(number(&lake, "SELECT count(*) FROM sources"), 2);
     assert_eq!(lake.info().unwrap().sources, 2);
@@ -74,11 +75,11 @@ fn old_inputs_are_removed_with_their_stacks_and_may_be_added_again() {
     let add_at = |days_ago: i64, text: &str| add_days_ago(&lake, days_ago, text);
     add_at(10, "main;old 1\nmain;both 1\n").unwrap();
     add_at(1, "main;new 1\nmain;both 1\n").unwrap();
-    let done = lake.retain(5).unwrap();
-    assert_eq!((done.files, done.rows, done.stacks), (2, 3, 1));
+    let done = lake.retain(&Retention::days(5)).unwrap();
+    assert_eq!((done.files, done.rows.values().sum::<u64>(), done.stacks), (2, 3, 1));
     assert_eq!(folded(&lake, FOLDED), ["main;both 1", "main;new 1"]);
     assert_eq!(number(&lake, "SELECT count(*) FROM stacks"), 2);
-    assert_eq!(lake.retain(5).unwrap().files, 0);
+    assert_eq!(lake.retain(&Retention::days(5)).unwrap().files, 0);
     add_at(10, "main;old 1\nmain;both 1\n").unwrap();
     assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 4);
     assert!(lake.check().unwrap().findings.is_empty());
@@ -111,6 +112,24 @@ fn a_check_finds_every_damaged_file() {
     let session = lake.session().unwrap();
     let answered = session.ask("SELECT sum(value) FROM samples").and_then(|mut answer| answer.next_rows());
     assert!(answered.is_err(), "a query that needs a missing file must fail: {answered:?}");
+}
+
+#[test]
+fn files_of_writers_age_only_while_others_are_written() {
+    let (scratch, lake) = lake();
+    add_folded(&lake, "web", "main 1\n");
+    let stray = scratch.path("lake").join("samples/stray.parquet");
+    fs::write(&stray, b"being written").unwrap();
+    // As after a clock went three days ahead.
+    let days_ago = SystemTime::now() - Duration::from_secs(3 * 86_400);
+    for file in ["samples", "stacks", "sources"].iter().flat_map(|table| files_of(scratch.folder(), table)) {
+        fs::File::options().write(true).open(file).unwrap().set_modified(days_ago).unwrap();
+    }
+    let clear = || lake.retain(&Retention::days(100_000)).unwrap().cleared;
+    assert_eq!((clear().files, exists(&stray)), (0, true));
+    add_folded(&lake, "web", "main 2\n");
+    assert_eq!((clear().files, exists(&stray)), (1, false));
+    assert_eq!(number(&lake, "SELECT sum(value) FROM samples"), 3);
 }
 
 #[test]

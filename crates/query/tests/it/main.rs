@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod adding;
+mod amending;
 mod asking;
+mod costs;
 mod journal;
 mod keeping;
+mod native;
 mod racing;
 mod roundtrip;
+mod upgrading;
 mod world;

@@ -50,7 +50,7 @@ fn folded_samples(
 ) -> Option<Vec<String>> {
     let read = ReadOptions { on_damage: OnDamage::ReadOn, samples, ..ReadOptions::default() };
     let input = Bytes::reader(name, std::io::Cursor::new(bytes.to_vec()));
-    let input = Input::open(input, &InputOptions { format: None, read }).ok()?;
+    let input = Input::open(input, &InputOptions { read, ..InputOptions::default() }).ok()?;
     let (mut tables, mut text) = (Tables::default(), Vec::new());
     let mut target = Target::new(Format::Folded);
     target.options.value = value;

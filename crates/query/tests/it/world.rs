@@ -42,7 +42,10 @@ pub(crate) fn read(
     // A single word and a number are not detected as folded stacks.
     let format = bytes.starts_with(b"main ").then_some(Format::Folded);
     let input = Bytes::reader(name, std::io::Cursor::new(bytes));
-    Input::open(input, &InputOptions { format, read }).unwrap().read_into(tables, sink).unwrap()
+    Input::open(input, &InputOptions { format, read, ..InputOptions::default() })
+        .unwrap()
+        .read_into(tables, sink)
+        .unwrap()
 }
 
 /// Adds an input.

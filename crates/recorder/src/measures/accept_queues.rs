@@ -12,6 +12,7 @@ use crate::trc::TraceEvent;
 
 /// The accept queue of a listening socket. Source: dial9 0.5.7.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TcpAcceptQueueEvent {
     /// The time.
     #[traceevent(timestamp)]

@@ -18,6 +18,7 @@ use crate::trc::{StackFrames, TraceEvent};
 
 /// Samples of allocations were dropped, because they came too fast. Source: dial9 0.5.7.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryProfileOverflowEvent {
     /// The time.
     #[traceevent(timestamp)]

@@ -15,6 +15,7 @@ use crate::trc::TraceEvent;
 /// Source of the numbers: Linux, `Documentation/admin-guide/cgroup-v2.rst`: `cpu.stat`, `memory.current`, `memory.max`,
 /// `memory.events`.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CgroupEvent {
     /// The time.
     #[traceevent(timestamp)]

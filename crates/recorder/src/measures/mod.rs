@@ -6,6 +6,8 @@ mod accept_queues;
 mod allocations;
 #[cfg(target_os = "linux")]
 mod cgroup;
+#[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+mod cpu_samples;
 #[cfg(target_os = "linux")]
 mod netlink;
 #[cfg(unix)]

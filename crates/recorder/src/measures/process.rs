@@ -11,6 +11,7 @@ use crate::trc::TraceEvent;
 
 /// The resources that the process has used so far. Source: dial9 0.5.7.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProcessResourceUsageEvent {
     /// The time.
     #[traceevent(timestamp)]

@@ -10,6 +10,7 @@ use crate::schema::{SchemaIndex, SchemaTable, TABLES};
 
 /// A completed step of adding a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AddStep {
     /// All rows are in their tables. Indexes, views and statistics, which make queries fast, remain.
     Rows,

@@ -11,6 +11,7 @@ use crate::schema::CONTEXT_EDGES;
 
 /// A run of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredRun {
     /// The number of the run.
     pub id: i64,

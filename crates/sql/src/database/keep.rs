@@ -6,6 +6,7 @@ use crate::schema::TABLES;
 
 /// The runs to keep when old ones are deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Keep {
     /// The last runs, this many.
     Last(u64),

@@ -5,7 +5,7 @@ use borehole_heap::{
     StringId,
 };
 use borehole_sql::text::unescape;
-use borehole_sql::{Database, ErrorKind, SqlValue};
+use borehole_sql::{Database, ErrorKind, SpentLimit, SqlValue};
 use borehole_testkit::Scratch;
 
 use crate::{database, heap};
@@ -196,8 +196,9 @@ fn a_statement_without_an_end_is_interrupted() {
     let mut database = Database::read(&path).unwrap();
     database.set_timeout(std::time::Duration::from_millis(200));
     let error = database.query("SELECT COUNT(*) FROM endless").unwrap_err();
-    let said = "waited 0.2 s for a row of the answer; --timeout sets how long to wait";
+    let said = "waited 0.2 s for a row of the answer";
     assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Statement, said));
+    assert_eq!(error.spent(), Some(SpentLimit::Time));
     // The connection still works.
     assert_eq!(database.run_ids().unwrap(), [1]);
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use borehole_formats::detect::{DETECT_BYTES, detect};
 use borehole_formats::rbt::{self, Reader, Record};
-use borehole_formats::registry::{Document, Import, ImportDocument, ImportPlain};
+use borehole_formats::registry::{Document, Import, ImportAccompanied, ImportDocument, ImportPlain};
 use borehole_formats::{Format, Limits, ReadError, ReadOptions, tachyon, trc};
 use borehole_model::{Context, Count, ProfileSink, Recovery, Sample, Tables};
 use borehole_wire::envelope::Envelope;
@@ -44,6 +44,7 @@ pub fn targets() -> Vec<Target> {
     let importer = |&format: &Format| {
         let run = match format.importer()? {
             Import::Plain(import) => Run::Import(import),
+            Import::Accompanied { import, .. } => Run::Accompanied(import),
             Import::Document { import, .. } => Run::Document(import),
             Import::Enveloped(_) => return None,
         };
@@ -58,6 +59,7 @@ pub fn targets() -> Vec<Target> {
 pub(super) enum Run {
     Bytes(fn(&[u8])),
     Import(ImportPlain),
+    Accompanied(ImportAccompanied),
     Document(ImportDocument),
 }
 
@@ -68,6 +70,10 @@ impl Run {
             Self::Import(run) => import(bytes, |plain, options, tables, sink| {
                 let input: &mut dyn io::Read = &mut { plain };
                 run(&mut BufReader::new(input), options, tables, sink)
+            }),
+            Self::Accompanied(run) => import(bytes, |plain, options, tables, sink| {
+                let input: &mut dyn io::Read = &mut { plain };
+                run(&mut BufReader::new(input), None, options, tables, sink)
             }),
             Self::Document(run) => import(bytes, |plain, options, tables, sink| {
                 run(Document { bytes: plain, sibling: None, on_passed: None }, options, tables, sink)

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::future::{Future, poll_fn};
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::Poll;
 use std::thread;
@@ -40,8 +41,12 @@ fn recorded<P: Future<Output = ()>>(
     thread::sleep(time);
     recorder.finish().unwrap();
     std::mem::forget(runtime);
-    let mut paths: Vec<_> =
-        fs::read_dir(folder.folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    view_of(folder.folder())
+}
+
+/// The analysis of all files in a folder.
+pub(crate) fn view_of(folder: &Path) -> TokioView {
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let (mut tables, mut sink) = (Tables::default(), TokioSink::new(None));
     for path in paths {

@@ -4,10 +4,14 @@
 
 #[cfg(feature = "allocations")]
 mod allocations;
+#[cfg(all(target_os = "linux", feature = "cpu-samples"))]
+mod cpu_samples;
 #[cfg(all(tokio_unstable, feature = "taskdump"))]
 mod dumps;
 mod faults;
 mod guide;
+#[cfg(target_os = "linux")]
+mod outside;
 mod program;
 mod reference;
 #[cfg(feature = "axum")]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use borehole_model::dial9::{UNKNOWN_WORKER, event, field};
+use borehole_model::dial9::{OFF_CPU, UNKNOWN_WORKER, event, field};
 use borehole_model::{
     Column, Context, Frame, FrameId, LabelValue, LabelsId, OneClock, Sample, Segment, StackId, StringId,
     Tables,
@@ -49,10 +49,13 @@ struct SourceState {
     /// The number of addresses of all of them.
     addresses: usize,
     clock: OneClock,
+    /// Whether the clock is that of the first samples, which were before all events.
+    has_own_clock: bool,
     /// The last facts written about the samples; `None` if there were none.
     said: Option<StatedFacts>,
     /// Whether a segment with samples has no facts.
     has_silent: bool,
+    is_off_cpu: bool,
 }
 
 /// The facts of samples that do not state them themselves.
@@ -67,6 +70,7 @@ struct StatedFacts {
 #[derive(Default)]
 struct TraceLosses {
     times: u64,
+    clocks: u64,
     threads: u64,
     interpreters: u64,
     statuses: u64,
@@ -174,6 +178,10 @@ impl SampleEvents {
         segment: &Segment,
     ) -> io::Result<()> {
         self.begin_clock(writer, segment)?;
+        let (key, value) = keys::OFF_CPU_MODE;
+        let is_off_cpu =
+            |entry: &(StringId, StringId)| tables.string(entry.0) == key && tables.string(entry.1) == value;
+        self.source.is_off_cpu = segment.metadata.iter().any(is_off_cpu);
         let Segment { period_ns, process, metadata, .. } = segment;
         let said =
             StatedFacts { period_ns: *period_ns, process: *process, has_metadata: !metadata.is_empty() };
@@ -208,6 +216,13 @@ impl SampleEvents {
         event.finish()
     }
 
+    /// Takes the clock of the source's events, which is in the trace: the times of later samples follow it.
+    pub(crate) fn follow_clock(&mut self, start_unix_ns: i64) {
+        let events = Segment { start_unix_ns: Some(start_unix_ns), ..Segment::default() };
+        self.source.clock.take(&events);
+        self.losses.clocks += u64::from(self.source.has_own_clock);
+    }
+
     /// Writes the wall time of the origin of the source's times, if it is known and not written yet.
     fn begin_clock<W: Write>(&mut self, writer: &mut Writer<W>, segment: &Segment) -> io::Result<()> {
         let is_new = self.source.clock.take(segment);
@@ -215,6 +230,7 @@ impl SampleEvents {
         let Some(realtime_ns) = start_unix_ns.and_then(|start| u64::try_from(start).ok()) else {
             return Ok(());
         };
+        self.source.has_own_clock = true;
         let mut event = writer.begin_event(&self.schemas.clock_sync, Some(0));
         event.put_unsigned(realtime_ns);
         event.finish()
@@ -253,7 +269,7 @@ impl SampleEvents {
         let mut event = writer.begin_event(schema, time_ns);
         event.put_unsigned(UNKNOWN_WORKER.into());
         event.put_unsigned(thread_number(sample).unwrap_or_default().into());
-        event.put_unsigned(0);
+        event.put_unsigned(if self.source.is_off_cpu { OFF_CPU } else { 0 });
         match thread_name {
             Some(name) => event.put_text(&self.losses.text(at.tables, name)),
             None => event.put_absent(),
@@ -277,6 +293,7 @@ impl SampleEvents {
 
     pub(crate) fn add_losses(&self, losses: &mut Losses) {
         losses.add("times before the clock's origin", self.losses.times);
+        losses.add("clocks of events after samples (name the trace first)", self.losses.clocks);
         losses.add("thread ids", self.losses.threads);
         losses.add("interpreter ids", self.losses.interpreters);
         losses.add("thread states", self.losses.statuses);

@@ -444,18 +444,18 @@ const SOUND_OLD: &[FieldKind] = &[I64, F64, Bool, Text, Bytes, PooledString, Sta
 
 proptest! {
     #[test]
-    fn our_streams_are_read_here(program in program(&FieldKind::ALL, true)) {
+    fn our_streams_are_read_here(program in program(FieldKind::ALL, true)) {
         prop_assert_eq!(ours(&written(&program, Dialect::Newest)), program.lines());
     }
 
     #[test]
-    fn our_streams_are_read_by_the_newest_reference(program in program(&FieldKind::ALL, false)) {
+    fn our_streams_are_read_by_the_newest_reference(program in program(FieldKind::ALL, false)) {
         prop_assert_eq!(newest::lines(&written(&program, Dialect::Newest)), program.lines());
     }
 
     #[test]
     fn continued_streams_are_read_by_the_newest_reference(
-        first in program(&FieldKind::ALL, false), then in program(&FieldKind::ALL, false)
+        first in program(FieldKind::ALL, false), then in program(FieldKind::ALL, false)
     ) {
         let lines = [first.lines(), then.lines()].concat();
         let written = written_in_two(&first, &then);

@@ -18,15 +18,17 @@ fn rows(head: &str) -> Vec<Vec<&'static str>> {
 #[test]
 fn frames_have_their_tags_and_names() {
     let said: Vec<_> = rows("| tag | name |").iter().map(|row| format!("{} {}", row[0], row[1])).collect();
-    assert_eq!(said, FrameTag::ALL.map(|tag| format!("{:#04x} {}", tag as u8, tag.name())));
+    let tags = FrameTag::ALL.iter().map(|&tag| format!("{:#04x} {}", tag as u8, tag.name()));
+    assert_eq!(said, tags.collect::<Vec<_>>());
 }
 
 #[test]
 fn field_types_have_their_numbers_names_and_widths() {
     let rows = rows("| type | name | value |");
     let said: Vec<_> = rows.iter().map(|row| format!("{} {}", row[0], row[1])).collect();
-    assert_eq!(said, FieldKind::ALL.map(|kind| format!("{} {}", kind as u8, kind.name())));
-    for (row, kind) in rows.iter().zip(FieldKind::ALL) {
+    let kinds = FieldKind::ALL.iter().map(|&kind| format!("{} {}", kind as u8, kind.name()));
+    assert_eq!(said, kinds.collect::<Vec<_>>());
+    for (row, &kind) in rows.iter().zip(FieldKind::ALL) {
         let says = |text| row[2].starts_with(text);
         let fixed = match kind.fixed_bytes() {
             Some(1) => says("1 byte") || says("a byte"),

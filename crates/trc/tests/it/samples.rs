@@ -5,10 +5,10 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::rbt;
-use borehole_model::{Context, LabelValue, ProfileSink, Sample, Tables};
+use borehole_model::{Context, LabelValue, ProfileSink, Sample, Segment, Tables};
 use borehole_testkit::read_corpus;
 use borehole_trc::ReadOptions;
-use borehole_trc::{Event, ExportOptions, Exporter, Reader, Value, import};
+use borehole_trc::{Event, Export as _, ExportOptions, Exporter, Reader, Value, import};
 
 use super::input;
 
@@ -193,4 +193,57 @@ impl ProfileSink for Found {
         self.0.push((time_ns, sample.thread.unwrap(), names.collect(), label("worker"), label("task")));
         Ok(ControlFlow::Continue(()))
     }
+}
+
+/// A sample whose clock begins when that of a trace stands at 60 s, in a trace with those events: its time, the number of clocks in
+/// the trace, and the losses.
+fn merged(is_profile_first: bool) -> (Option<u64>, usize, String) {
+    const LATER_NS: i64 = 60_000_000_000;
+    let bytes = input("real_057_blocked.bin.gz");
+    let mut reader = Reader::new(bytes.as_slice());
+    let start_unix_ns = loop {
+        let event = reader.next_event().unwrap().unwrap();
+        if let (Some(Value::Unsigned(unix_ns)), Some(time_ns)) =
+            (event.value_of("realtime_ns"), event.timestamp_ns())
+        {
+            break i64::try_from(unix_ns - time_ns).unwrap();
+        }
+    };
+    let (mut trace, mut tables) = (Vec::new(), Tables::default());
+    let mut exporter = Exporter::new(&mut trace, ExportOptions::default());
+    let put_profile = |exporter: &mut Exporter<_>, tables: &mut Tables| {
+        let segment =
+            Segment { start_unix_ns: Some(start_unix_ns + LATER_NS), has_times: true, ..Segment::default() };
+        let at = Context { tables, segment: &segment };
+        exporter.segment(at).unwrap();
+        let sample = Sample { count: 77, time_ns: Some(5), thread: Some(7), ..Sample::default() };
+        let _ = exporter.sample(at, &sample).unwrap();
+    };
+    if is_profile_first {
+        put_profile(&mut exporter, &mut tables);
+    }
+    let spool = io::Cursor::new(Vec::new());
+    import(bytes.as_slice(), &ReadOptions::default(), spool, &mut tables, &mut exporter).unwrap();
+    if !is_profile_first {
+        put_profile(&mut exporter, &mut tables);
+    }
+    exporter.finish(&tables).unwrap();
+    let losses = format!("{:?}", exporter.losses());
+    drop(exporter);
+    let (mut reader, mut found, mut clocks) = (Reader::new(trace.as_slice()), None, 0);
+    while let Some(event) = reader.next_event().unwrap() {
+        clocks += usize::from(event.name() == "ClockSyncEvent");
+        if matches!(event.value_of("count"), Some(Value::Unsigned(77))) {
+            found = event.timestamp_ns();
+        }
+    }
+    (found, clocks, losses)
+}
+
+#[test]
+fn samples_of_a_profile_are_on_the_clock_of_the_events_before_them() {
+    let (time_ns, clocks, losses) = merged(false);
+    assert_eq!((time_ns, losses.contains("clocks")), (Some(60_000_000_005), false), "{losses}");
+    let (time_ns, with_own, losses) = merged(true);
+    assert_eq!((time_ns, with_own, losses.contains("clocks")), (Some(5), clocks + 1, true), "{losses}");
 }

@@ -288,6 +288,34 @@ fn mismatched_types_are_errors() {
 }
 
 #[test]
+fn a_value_that_does_not_fit_is_shown_by_its_kind() {
+    use FieldKind::{
+        Bool, Bytes, F64, I64, List, Map, PooledStack, PooledString, Stack, String, StringMap, U8,
+    };
+    let (one, pair) = (ValueDef::Unsigned(1), (ValueDef::Bool(true), ValueDef::Float(2.0)));
+    let cases: [(FieldKind, ValueDef<'_>, &str); 13] = [
+        (U8, ValueDef::Absent, "no value"),
+        (I64, ValueDef::Signed(-7), "the signed integer -7"),
+        (F64, ValueDef::Float(1.5), "the floating-point number 1.5"),
+        (Bool, ValueDef::Bool(false), "false"),
+        (Bool, ValueDef::Bool(true), "true"),
+        (String, ValueDef::Text("a\n"), "\"a\\n\""),
+        (PooledString, ValueDef::Text("b\n"), "\"b\\n\""),
+        (Bytes, ValueDef::Bytes(b"c"), "bytes"),
+        (Stack, ValueDef::Stack(&[1]), "a stack"),
+        (PooledStack, ValueDef::Stack(&[1]), "a stack"),
+        (StringMap, ValueDef::TextMap(&[("a", "b")]), "pairs of text"),
+        (List, ValueDef::List(&[one]), "a list"),
+        (Map, ValueDef::Map(&[pair]), "a map"),
+    ];
+    for (kind, value, shown) in cases {
+        let schema = Schema::new("Grown", [("worker", FieldType::optional(kind))]).unwrap();
+        let expected = format!("Grown: field worker: expected an unsigned integer, found {shown}");
+        assert_eq!(mismatch::<Grown>(&schema, Some(1), &[value]), expected);
+    }
+}
+
+#[test]
 fn a_plan_of_another_type_is_an_error() {
     let trace = written(&[Early { at_ns: 1, gone: 2, worker: 3 }], Dialect::Newest);
     let mut reader = Reader::new(trace.as_slice());

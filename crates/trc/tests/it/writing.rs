@@ -56,7 +56,7 @@ fn between(attempt: impl FnOnce(&mut Writer<Vec<u8>>) -> io::Result<()>) -> Stri
 #[test]
 fn a_value_of_another_type_is_refused_and_nothing_of_its_event_is_written() {
     let mut refusals = 0;
-    for kind in FieldKind::ALL {
+    for &kind in FieldKind::ALL {
         for (value, fits) in VALUES {
             if fits.contains(&kind) {
                 continue;

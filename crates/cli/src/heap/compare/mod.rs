@@ -1,6 +1,5 @@
 //! `borehole heap compare`: changes between heaps.
 
-mod json;
 mod text;
 
 use std::fs;
@@ -9,17 +8,17 @@ use std::str::FromStr;
 
 use anyhow::{bail, ensure};
 use borehole::heap::compare::{
-    FurtherChange, HeapComparison, HolderChange, HolderList, TotalChange, compare,
+    FurtherChange, HeapComparison, HolderChange, HolderList, MetricSeries, TotalChange, compare,
+    growth_percent,
 };
 use borehole::heap::retention::Follow;
 use borehole::heap::sql::Access;
 use borehole::heap::{Graph, HeapFile, Opened};
-use borehole_text::percent_of;
 use clap::Args;
 
 use super::database::with;
 use super::file::HeapInputArgs;
-use super::output::TextOutput;
+use super::output::{TextOutput, document};
 use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
@@ -119,8 +118,7 @@ impl CompareArgs {
         self.output.check()?;
         let (exit, comparison) = self.compared()?;
         let text = match (self.json, self.pretty) {
-            (true, true) => format!("{:#}\n", json::json(self, &comparison)),
-            (true, false) => format!("{}\n", json::json(self, &comparison)),
+            (true, pretty) => document(self.kept(comparison.clone()), pretty)?,
             (false, _) => text::text(self, &comparison),
         };
         self.output.write(&text)?;
@@ -146,7 +144,7 @@ impl CompareArgs {
                 opened.push(self.memory_of(self.run_at(position)).graph_with_warning(file)?);
             }
         }
-        let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| &*opened.graph).collect();
+        let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| -> &dyn Graph { &*opened.graph }).collect();
         let damaged = opened.iter().find(|opened| opened.recovery.lost_bytes > 0).or(opened.first());
         let exit = damaged.map_or(Exit::Done, |opened| Exit::after(&opened.recovery));
         Ok((exit, compare(&graphs, Follow::default())))
@@ -212,6 +210,22 @@ impl CompareArgs {
                 .is_none_or(|percent| percent.abs() >= self.threshold)
     }
 
+    /// The changes that are shown.
+    fn kept(&self, mut comparison: HeapComparison) -> HeapComparison {
+        let is_shown = |series: &MetricSeries| {
+            let percent = series.growth_percent();
+            series.growth() != 0.0 && percent.is_none_or(|percent| percent.abs() >= self.threshold)
+        };
+        comparison.metrics.retain(is_shown);
+        comparison.types.retain(|row| self.is_shown_total(row));
+        comparison.classes.retain(|row| self.is_shown_total(row));
+        for list in [&mut comparison.holders, &mut comparison.added, &mut comparison.removed] {
+            list.retain(|growth, before| self.is_shown(growth, before));
+            list.limit(self.limit.count());
+        }
+        comparison
+    }
+
     fn shown<'r, T>(&self, rows: impl Iterator<Item = &'r T>) -> (Vec<&'r T>, usize) {
         let rows: Vec<&T> = rows.collect();
         let of = rows.len();
@@ -227,23 +241,14 @@ impl CompareArgs {
         list.further.iter().filter(|change| self.is_shown(change.growth, change.retained_before))
     }
 
-    /// The number of holders that changed enough.
-    fn count(&self, list: &HolderList) -> u64 {
-        let further = self.further(list).map(|change| change.alike);
-        self.holders(list).map(|row| row.alike).chain(further).sum()
-    }
-
     fn changes<'c>(&self, rows: &'c [TotalChange]) -> impl Iterator<Item = &'c TotalChange> {
-        rows.iter().filter(|row| {
-            let counts_differ = row.counts.first() != row.counts.last();
-            counts_differ && row.growth() == 0 || self.is_shown(row.growth(), row.bytes.first().copied())
-        })
+        rows.iter().filter(|row| self.is_shown_total(row))
     }
-}
 
-/// The growth in percent; `None` from nothing.
-fn growth_percent(growth: i64, before: u64) -> Option<f64> {
-    (before > 0).then(|| percent_of(growth, before))
+    fn is_shown_total(&self, row: &TotalChange) -> bool {
+        let counts_differ = row.counts.first() != row.counts.last();
+        counts_differ && row.growth() == 0 || self.is_shown(row.growth(), row.bytes.first().copied())
+    }
 }
 
 #[cfg(test)]

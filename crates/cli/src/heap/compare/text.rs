@@ -4,7 +4,7 @@ use borehole::heap::compare::{FindingsDiff, HeapComparison, HolderChange, Holder
 use borehole::heap::findings::HeapFinding;
 use borehole_text::{KeptEnd, TextColumn, TextTable, bytes, counted, crop, grouped, printable};
 
-use super::{CompareArgs, growth_percent};
+use super::CompareArgs;
 use crate::cell::sized;
 use crate::heap::report::text::one;
 use crate::table::titled_by;
@@ -120,5 +120,7 @@ fn signed(growth: i64) -> String {
 }
 
 fn in_percent(growth: i64, before: u64) -> String {
-    growth_percent(growth, before).map(|percent| format!(" ({percent:+.1}%)")).unwrap_or_default()
+    borehole::heap::compare::growth_percent(growth, before)
+        .map(|percent| format!(" ({percent:+.1}%)"))
+        .unwrap_or_default()
 }

@@ -1,6 +1,5 @@
 //! `borehole heap report`: findings about a heap.
 
-pub(super) mod json;
 mod tables;
 pub(super) mod text;
 
@@ -13,7 +12,7 @@ use borehole::heap::views::Heap;
 use clap::Args;
 
 use super::file::HeapInputArgs;
-use super::output::TextOutput;
+use super::output::{TextOutput, document};
 use super::password;
 use crate::cell::terminal_width;
 use crate::exit::Exit;
@@ -90,14 +89,14 @@ impl ReportOutput {
     pub(crate) fn write(&self, graph: &dyn Graph, name: &str) -> anyhow::Result<()> {
         let report = report(&Heap::new(graph, Follow::default()));
         let columns = if self.place.path().is_some() { COLUMNS } else { terminal_width() };
-        self.place.write(&self.rendered(&report, name, columns))
+        self.place.write(&self.rendered(&report, name, columns)?)
     }
 
-    fn rendered(&self, report: &HeapReport, name: &str, columns: usize) -> String {
+    fn rendered(&self, report: &HeapReport, name: &str, columns: usize) -> anyhow::Result<String> {
         if self.json {
-            return json::text(report, self.pretty);
+            return document(report, self.pretty);
         }
-        text::text(report, name, columns.max(NARROWEST), self)
+        Ok(text::text(report, name, columns.max(NARROWEST), self))
     }
 }
 

@@ -92,7 +92,7 @@ fn spool() -> io::Result<Box<dyn Spool>> {
 }
 
 /// Exports a profile; returns whether the format takes it.
-fn export(format: Format, make: MakeProfile, size: usize, output: &mut dyn Write) -> bool {
+fn export(format: Format, make: MakeProfile, size: usize, output: &mut (dyn Write + Send)) -> bool {
     let exporting = format.exporter().expect("the format is written");
     let mut options = WriteOptions::default();
     options.period_us = Some(10_000);
@@ -133,6 +133,10 @@ fn import(format: Format, bytes: &[u8], tables: &mut Tables, sink: &mut dyn Prof
         Import::Plain(import) => {
             let input: &mut dyn Read = &mut input;
             import(&mut BufReader::new(input), &options, tables, sink).map(drop)
+        }
+        Import::Accompanied { import, .. } => {
+            let input: &mut dyn Read = &mut input;
+            import(&mut BufReader::new(input), None, &options, tables, sink).map(drop)
         }
         Import::Enveloped(import) => import(&mut input, &options, spool, tables, sink).map(drop),
         Import::Document { import, .. } => {

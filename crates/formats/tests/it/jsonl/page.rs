@@ -116,12 +116,7 @@ fn pprof_profile() -> Profile {
         ..sample(&[frame("f", "", None)], 1)
     };
     let warnings = vec![
-        Warning {
-            offset: Some(353),
-            message: "truncated: 4 bytes missing".into(),
-            lost_bytes: 12,
-            saved_samples: Some(7),
-        },
+        Warning::new("truncated: 4 bytes missing").at(353).losing(12).saving(7),
         Warning::new("checkpoint does not match"),
     ];
     (vec![Call::Segment(segment), Call::Sample(measured)], warnings)

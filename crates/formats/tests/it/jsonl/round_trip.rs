@@ -192,7 +192,9 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 
 fn warning() -> impl Strategy<Value = Warning> {
     (option::of(natural()), any::<String>(), natural(), option::of(natural())).prop_map(
-        |(offset, message, lost_bytes, saved_samples)| Warning { offset, message, lost_bytes, saved_samples },
+        |(offset, message, lost_bytes, saved_samples)| {
+            Warning::new(message).at(offset).losing(lost_bytes).saving(saved_samples)
+        },
     )
 }
 
@@ -279,7 +281,7 @@ fn outputs_one_after_the_other_are_one_input() {
 
 #[test]
 fn warnings_beyond_the_bound_are_counted_there_and_back() {
-    let warning = Warning { offset: Some(3), message: "odd".into(), lost_bytes: 2, saved_samples: Some(0) };
+    let warning = Warning::new("odd").at(3).losing(2).saving(0);
     let warnings = vec![warning; Recovery::MAX_WARNINGS + 5];
     let lines = export(&[], &warnings, TABLES);
     let (_, recovery) = read_strictly(&lines);

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use borehole_formats::rbt::{ExportOptions, Exporter, Timestamps, import};
+use borehole_formats::rbt::{self, ExportOptions, Exporter, Timestamps, import};
 use borehole_formats::{Export as _, ReadOptions, Recovery};
 use borehole_model::{
     Context, Frame, Label, LabelValue, LabelsId, NameParts, NativeFrame, ProfileSink, Sample, Segment,
@@ -469,4 +469,25 @@ fn the_last_of_labels_with_equal_keys_is_kept_and_the_others_are_counted() {
         let _ = exporter.sample(at, &Sample { count: 3, labels, ..Sample::default() }).unwrap();
     }
     assert_eq!(exporter.losses().to_string(), "annotations with repeated keys dropped: 3");
+}
+
+#[test]
+fn a_long_class_does_not_stand_in_the_names_of_many_methods() {
+    let class = "c".repeat(400_000);
+    let names: Vec<_> = (0..200).map(|number| format!("{class}::m{number}")).collect();
+    let header = rbt::Header { has_timestamps: false, period_us: 0 };
+    let mut writer = rbt::Writer::new(Vec::new(), header).unwrap();
+    for name in &names {
+        writer.write_trace(&[rbt::FrameDef::php(name, "/a.php", 1)]).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    assert!(bytes.len() < 500_000);
+    for options in [ReadOptions::default(), ReadOptions::lenient()] {
+        let (mut tables, mut log) = (Tables::default(), Log::default());
+        let error = import(&bytes[..], &options, &mut tables, &mut log).unwrap_err().to_string();
+        assert!(error.starts_with("names too long: expected at most 67108864 bytes"), "{error}");
+        assert!(error.contains("at byte 0x6"), "{error}");
+        // Stacks before that are read.
+        assert_eq!(log.calls.len(), 1 + 167);
+    }
 }

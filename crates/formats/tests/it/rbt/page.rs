@@ -17,9 +17,10 @@ fn rows(head: &str) -> Vec<Vec<&'static str>> {
 #[test]
 fn event_types_have_their_numbers_and_names() {
     let said: Vec<_> = rows("| type | name |").iter().map(|row| format!("{} {}", row[0], row[1])).collect();
-    let types = EventType::ALL.map(|event_type| format!("{:#04x} {}", event_type as u8, event_type.name()));
-    assert_eq!(said, types);
-    for (byte, event_type) in (1..).zip(EventType::ALL) {
+    let types =
+        EventType::ALL.iter().map(|&event_type| format!("{:#04x} {}", event_type as u8, event_type.name()));
+    assert_eq!(said, types.collect::<Vec<_>>());
+    for (byte, &event_type) in (1..).zip(EventType::ALL) {
         assert_eq!(EventType::from_byte(byte), Some(event_type));
     }
     for byte in (0..=0).chain(12..=255) {

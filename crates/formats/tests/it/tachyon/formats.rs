@@ -3,8 +3,9 @@
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 
+use borehole_formats::registry::Document;
 use borehole_formats::tachyon::{
-    ByteOrder, ExportOptions, Exporter, HeaderLayout, Reader, SampleCompression, import,
+    ByteOrder, ExportOptions, Exporter, HeaderLayout, Reader, SampleCompression, import, import_document,
 };
 use borehole_formats::{Export, ReadOptions, otlp, pstats, rbt, tachyon_jsonl};
 use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables, Tee};
@@ -428,4 +429,86 @@ fn lines_and_columns_that_the_format_cannot_hold_are_counted() {
     exporter.segment(at).unwrap();
     let _ = exporter.sample(at, &Sample { count: 1, stack, ..Sample::default() }).unwrap();
     assert_eq!(exporter.losses().to_string(), "lines and columns above 2147483647 dropped: 2");
+}
+
+#[test]
+fn each_part_that_the_format_cannot_hold_is_counted_by_its_name() {
+    let mut tables = Tables::default();
+    let labels = Some(tables.intern_labels(&[]).unwrap());
+    let one = Sample { count: 1, ..Sample::default() };
+    for (name, sample) in [
+        ("annotations", Sample { labels, ..one }),
+        ("measured values", Sample { values: &[1], ..one }),
+        ("process ids", Sample { process: Some(7), ..one }),
+        ("fractions of microseconds", Sample { time_ns: Some(1), ..one }),
+    ] {
+        for count in 0..3 {
+            let losses = export(&[Sample { count, ..sample }], &[1], &Segment::default()).1;
+            let expected = if count == 0 { String::new() } else { format!("{name} dropped: {count}") };
+            assert_eq!(losses, expected);
+        }
+    }
+    for (depth, expected) in
+        [(255, ""), (256, ""), (257, "outer frames of stacks deeper than 256 dropped: 2")]
+    {
+        assert_eq!(export(&[Sample { count: 2, ..one }], &[depth], &Segment::default()).1, expected);
+    }
+}
+
+#[test]
+fn metadata_of_further_segments_are_counted_where_they_differ() {
+    let losses = |first: &[(&str, &str)], second: &[(&str, &str)], later: usize| {
+        let mut tables = Tables::default();
+        let mut exporter =
+            Exporter::new(Vec::new(), ExportOptions::default(), || Ok(Cursor::new(Vec::new())));
+        for said in [first, second] {
+            let mut intern = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
+            let metadata = said.iter().map(|(key, value)| (intern(key), intern(value))).collect();
+            let segment = Segment { metadata, began_ns: Some(0), ..Segment::default() };
+            exporter.segment(Context { tables: &tables, segment: &segment }).unwrap();
+        }
+        let text = tables.intern_string(b"more").unwrap();
+        let segment = Segment::default();
+        for _ in 0..later {
+            exporter.metadata(Context { tables: &tables, segment: &segment }, text, text).unwrap();
+        }
+        exporter.losses().iter().map(|(_, count)| count).sum::<u64>()
+    };
+    let python = |version| [("python_version", version)];
+    assert_eq!(losses(&python("3.15.2"), &python("3.15.2"), 0), 0);
+    assert_eq!(losses(&python("3.15.2"), &python("3.15.1"), 0), 1);
+    assert_eq!(losses(&python("3.15.2"), &[("mode", "wall")], 0), 1, "the mode is lost, the version is not");
+    let mode = |mode| [("mode", mode), ("features", "gc")];
+    assert_eq!(losses(&mode("cpu"), &mode("cpu"), 0), 0);
+    assert_eq!(losses(&mode("cpu"), &mode("gil"), 0), 2);
+    let ran = |seconds| [("duration_s", seconds), ("sample_rate", "100")];
+    assert_eq!(losses(&ran("1"), &ran("1"), 0), 0);
+    assert_eq!(losses(&ran("1"), &ran("2"), 0), 4);
+    assert_eq!(losses(&[], &[], 2), 2);
+}
+
+/// The strings and samples of a file without tables come from another run of the program, or from the journal of its writer.
+#[test]
+fn a_document_takes_names_from_its_sibling() {
+    let whole = real("03_rec300_none");
+    let strings = usize::try_from(Reader::new(&whole).unwrap().header().strings_offset).unwrap();
+    let names = |bytes: &[u8], sibling: Option<&[u8]>| {
+        let (collect, recovery) = collected(|tables, sink| {
+            let document = Document { bytes, sibling, on_passed: None };
+            import_document(document, &ReadOptions::lenient(), tables, sink)
+        })
+        .unwrap();
+        let said: Vec<String> = recovery.warnings.into_iter().map(|warning| warning.message).collect();
+        let frames = collect.samples().flat_map(|sample| &sample.frames_leaf_first);
+        (frames.map(|frame| frame.function.clone()).collect::<Vec<_>>(), said)
+    };
+    let (own, none_said) = names(&whole, None);
+    assert!(!own.is_empty() && none_said.is_empty());
+    let (numbers, _) = names(&whole[..strings], None);
+    assert!(numbers.len() == own.len() && numbers.iter().all(|name| name.starts_with("frame#")));
+    let (borrowed, said) = names(&whole[..strings], Some(&whole));
+    assert_eq!(borrowed, own);
+    assert!(said.iter().any(|said| said.starts_with("names borrowed from another file for ")), "{said:?}");
+    let (kept, said) = names(&whole, Some(&whole));
+    assert_eq!((kept, &said[..]), (own, &["no names borrowed: this file has its own tables".to_owned()][..]));
 }

@@ -178,7 +178,7 @@ fn flushing_ends_runs_and_loses_no_sample() {
 
 #[test]
 fn the_facts_of_the_header_survive_in_both_byte_orders() {
-    for byte_order in ByteOrder::ALL {
+    for &byte_order in ByteOrder::ALL {
         let options = WriterOptions {
             byte_order,
             layout: HeaderLayout::Old,

@@ -6,6 +6,7 @@ mod failing;
 mod formats;
 mod journal;
 mod live;
+mod messages;
 mod modes;
 mod musts;
 mod page;

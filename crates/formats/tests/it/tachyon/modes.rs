@@ -5,12 +5,13 @@ use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::tachyon::layout::Config;
-use borehole_formats::tachyon::{self, Exporter, Reader, WriterOptions};
+use borehole_formats::tachyon::{self, Exporter, Reader, SampleCompression, WriterOptions};
 use borehole_formats::{ReadOptions, jsonl, tachyon_jsonl};
 use borehole_model::{Context, Mode, ProfileSink, Sample, Segment, Tables};
 use borehole_testkit::read_corpus;
 
-use super::{Memory, define, finish, thread, writer};
+use super::{Memory, define, finish, statistics, thread, writer};
+use crate::play::{Collect, collected};
 
 /// The processes and numbers of samples, and the facts of the segments.
 #[derive(Default)]
@@ -80,7 +81,7 @@ fn written(mode: Mode) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn modes_other_than_wall_time_are_written() {
-    for mode in Mode::ALL {
+    for &mode in Mode::ALL {
         let (binary, sums) = written(mode);
         assert_eq!(seen(&binary).segments[0].mode, mode);
         let named = Reader::new(&binary).unwrap().header().config.mode();
@@ -124,4 +125,50 @@ fn threads_of_two_interpreters_are_separated() {
     let interpreters: Vec<_> = seen.by_lane.keys().map(|lane| lane.1.unwrap()).collect();
     assert!(interpreters[0] != interpreters[1], "{interpreters:?}");
     assert_eq!(seen.segments[0].period_ns, Some(1_000_000));
+}
+
+#[test]
+fn the_facts_of_a_header_are_metadata_and_come_back() {
+    for (word, mode_and_features) in [
+        (0, &[][..]),
+        (9, &[("mode", "wall"), ("features", "")]),
+        (1 << 4 | 9, &[("mode", "wall"), ("features", "all_threads")]),
+        (0x1f << 4 | 10, &[("mode", "cpu"), ("features", "all_threads,native,gc,opcodes,blocking")]),
+        (8, &[("features", "")]),
+    ] {
+        let options = WriterOptions {
+            config: Config(word),
+            python: [3, 15, 2],
+            start_us: 1234,
+            interval_us: 1000,
+            compression: SampleCompression::None,
+            ..WriterOptions::default()
+        };
+        let mut writer = writer(options);
+        writer.set_statistics(Some(statistics()));
+        let bytes = finish(writer);
+        let convert = |tables: &mut Tables, sink: &mut Collect| {
+            tachyon::import(&bytes, &ReadOptions::default(), tables, sink)
+        };
+        let metadata = collected(convert).unwrap().0.segments[0].metadata.clone();
+        let metadata: Vec<_> = metadata.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let expected = [
+            &[("python_version", "3.15.2")],
+            mode_and_features,
+            &[
+                ("start_time_us", "1234"),
+                ("compression", "none"),
+                ("duration_s", "1.5"),
+                ("sample_rate", "999.5"),
+            ],
+            &[("error_rate", "0.25"), ("missed_samples", "-1")],
+        ];
+        assert_eq!(metadata, expected.concat());
+        let (mut again, mut tables) = (Vec::new(), Tables::default());
+        let mut exporter = Exporter::new(&mut again, Default::default(), || Ok(Memory::default()));
+        tachyon::import(&bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
+        exporter.finish(&tables).unwrap();
+        drop(exporter);
+        assert!(again == bytes, "{word:#x}");
+    }
 }

@@ -10,38 +10,38 @@ use borehole_wire::put_varint;
 use super::{Outcome, PlainSample, define, finish, functions, read, read_well, statistics, thread, writer};
 
 /// A file with the frames `f0` to `f299`.
-struct File {
-    order: ByteOrder,
-    records: Vec<u8>,
-    samples: u64,
-    threads: u32,
+pub(super) struct File {
+    pub(super) order: ByteOrder,
+    pub(super) records: Vec<u8>,
+    pub(super) samples: u64,
+    pub(super) threads: u32,
 }
 
 impl File {
-    const fn new(samples: u64, threads: u32) -> Self {
+    pub(super) const fn new(samples: u64, threads: u32) -> Self {
         Self { order: ByteOrder::Little, records: Vec::new(), samples, threads }
     }
 
-    fn head(mut self, thread: u64, interpreter: u32, kind: RecordKind) -> Self {
+    pub(super) fn head(mut self, thread: u64, interpreter: u32, kind: RecordKind) -> Self {
         self.records.extend(self.order.bytes_of_u64(thread));
         self.records.extend(self.order.bytes_of_u32(interpreter));
         self.records.push(kind as u8);
         self
     }
 
-    fn numbers(mut self, numbers: &[u64]) -> Self {
+    pub(super) fn numbers(mut self, numbers: &[u64]) -> Self {
         numbers.iter().for_each(|&number| put_varint(&mut self.records, number));
         self
     }
 
     /// A record with its time and status, its count if it has one, and its frames.
-    fn record(self, kind: RecordKind, delta_us: u64, number: Option<u64>, frames: &[u64]) -> Self {
+    pub(super) fn record(self, kind: RecordKind, delta_us: u64, number: Option<u64>, frames: &[u64]) -> Self {
         let mut file = self.head(7, 0, kind).numbers(&[delta_us, 1]);
         file = file.numbers(number.as_slice());
         file.numbers(&[frames.len() as u64]).numbers(frames)
     }
 
-    fn bytes(self) -> Vec<u8> {
+    pub(super) fn bytes(self) -> Vec<u8> {
         let mut strings = vec![5];
         strings.extend(b"/a.py");
         let mut frames = Vec::new();

@@ -83,7 +83,8 @@ fn both_headers_have_their_fields_where_the_page_says() {
 #[test]
 fn records_have_their_numbers_and_names() {
     let said: Vec<_> = rows("| kind | then |").iter().map(|row| row[0].to_owned()).collect();
-    assert_eq!(said, RecordKind::ALL.map(|kind| format!("{} {}", kind as u8, kind.name())));
+    let kinds = RecordKind::ALL.iter().map(|&kind| format!("{} {}", kind as u8, kind.name()));
+    assert_eq!(said, kinds.collect::<Vec<_>>());
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn there_is_a_heap_of_each_release() {
 }
 
 /// The recorded heaps of `facts.php`, with the program's report.
-fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
+pub(super) fn recordings() -> Vec<(String, serde_json::Value, Dump)> {
     let folder = fs::read_dir(borehole_testkit::corpus("php/heap")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path());
     let mut dumps: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "rdump")).collect();

@@ -3,4 +3,5 @@ mod damage;
 mod facts;
 mod graph;
 mod reli;
+mod shape;
 mod states;
