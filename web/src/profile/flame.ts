@@ -47,6 +47,7 @@ export class Flame {
   private colours!: Colours;
   private readonly inkOf: Look["inkOf"];
   private frame = 0;
+  private drawnWidth = 0;
 
   constructor(private readonly model: Model, private readonly choose: (fn: number) => void) {
     this.inkOf = inking(model);
@@ -124,10 +125,17 @@ export class Flame {
     return !this.zoomed;
   }
 
+  // Draws again if the picture has another width by now. Its height is changed by what is drawn.
+  fit(): void {
+    const width = byId("extent").clientWidth;
+    if (width && width !== this.drawnWidth) this.draw();
+  }
+
   // Places the panes, and draws them. `isMoved` moves from the last window to the new one.
   draw(isMoved = false): void {
     const area = byId("flame"), extent = byId("extent");
-    const width = Math.max(extent.clientWidth, 200);
+    this.drawnWidth = extent.clientWidth;
+    const width = Math.max(this.drawnWidth, 200);
     this.colours = coloursOf(this.model.isDiff);
     byId("zoom-out").hidden = !this.zoomed;
     if (this.mode === "map") return this.drawMap(width);

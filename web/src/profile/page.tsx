@@ -251,12 +251,7 @@ class Page {
     byId("upward").addEventListener("click", () => this.setShape(!this.flame.isUpward, this.flame.isSplit));
     byId("split").addEventListener("click", () => this.setShape(this.flame.isUpward, !this.flame.isSplit));
     addEventListener("keydown", (event) => this.onKey(event), { signal });
-    // The height of the picture changes its area too, but only its width asks for another picture.
-    let width = 0;
-    const resized = new ResizeObserver(([{ contentRect }]) => {
-      if (contentRect.width !== width && width) this.flame.draw();
-      width = contentRect.width;
-    });
+    const resized = new ResizeObserver(() => this.flame.fit());
     resized.observe(byId("extent"));
     signal.addEventListener("abort", () => (resized.disconnect(), this.flame.stop()));
     signal.addEventListener("abort", onFragment(() => this.open()));
