@@ -3,12 +3,13 @@
 //! Both sides know the same samples by rule: each thread has one in each millisecond, of a stack that follows from its number
 //! and the thread's. `speedscope_write.py` has the same rules.
 
+use borehole_formats::Compression;
 use std::io::{self, Cursor, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use borehole_formats::tachyon::{FrameSlot, PythonFrame, SampleCompression, Writer, WriterOptions};
+use borehole_formats::tachyon::{FrameSlot, PythonFrame, Writer, WriterOptions};
 
 use super::measure::Work;
 use super::python::PythonPeer;
@@ -119,7 +120,7 @@ impl LaneShape {
     /// Writes the samples as Python's profiler does.
     fn write(&self, output: &mut impl Write) -> Result<()> {
         let options = WriterOptions {
-            compression: SampleCompression::None,
+            compression: Compression::None,
             start_us: PERIOD_US,
             interval_us: PERIOD_US,
             ..WriterOptions::default()

@@ -1,5 +1,6 @@
 //! Claims on `tachyon`: reading, converting and writing, beside Python's own profiler where it is set up.
 
+use borehole_formats::Compression;
 use std::fs;
 use std::io::{self, Cursor, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
-use borehole_formats::tachyon::{FrameSlot, PythonFrame, Reader, SampleCompression, Writer, WriterOptions};
+use borehole_formats::tachyon::{FrameSlot, PythonFrame, Reader, Writer, WriterOptions};
 use xtask::command;
 
 use super::measure::{Work, elapsed_rate, rate, rate_on};
@@ -64,9 +65,9 @@ pub(crate) fn claims(bench: &Bench) -> Result<Vec<Claim>> {
         }
     }
     for (compression, clock) in [
-        (SampleCompression::None, CountedTime::Cpu),
-        (SampleCompression::Zstd, CountedTime::Cpu),
-        (SampleCompression::Zstd, CountedTime::Wall),
+        (Compression::None, CountedTime::Cpu),
+        (Compression::Zstd, CountedTime::Cpu),
+        (Compression::Zstd, CountedTime::Wall),
     ] {
         claims.push(written(python.as_ref(), &plain[0], compression, clock)?);
     }
@@ -173,10 +174,10 @@ enum CountedTime {
 fn written(
     python: Option<&PythonPeer>,
     path: &Path,
-    compression: SampleCompression,
+    compression: Compression,
     clock: CountedTime,
 ) -> Result<Claim> {
-    let word = if compression == SampleCompression::Zstd { "Zstandard" } else { "plain" };
+    let word = if compression == Compression::Zstd { "Zstandard" } else { "plain" };
     let until = if clock == CountedTime::Wall { ", elapsed" } else { "" };
     let name = format!("tachyon, {}k samples of defined frames, written, {word}{until}", WRITTEN / 1000);
     let bytes = fs::read(path)?;
@@ -191,7 +192,7 @@ fn written(
     };
     let input = python.lend(path)?;
     let script = python.script("write.py", include_str!("tachyon_write.py"))?;
-    let number = u32::from(compression == SampleCompression::Zstd).to_string();
+    let number = u32::from(compression == Compression::Zstd).to_string();
     let seconds = if clock == CountedTime::Wall { "elapsed" } else { "cpu" }.to_owned();
     let output = python.inside("output");
     let words = [script, input, output, WRITTEN.to_string(), number, seconds];
@@ -221,7 +222,7 @@ fn prepared(bytes: &[u8]) -> Result<Vec<Prepared>> {
     Ok(samples)
 }
 
-fn write(source: &[u8], samples: &[Prepared], compression: SampleCompression) -> Result<()> {
+fn write(source: &[u8], samples: &[Prepared], compression: Compression) -> Result<()> {
     let reader = Reader::new(source)?;
     let tables = reader.tables();
     let options =

@@ -57,7 +57,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "interface",
-        about: "the public interface of the library, which docs/interface.txt lists",
+        about: "the public interface of the library, which docs/interface.txt lists and examples show",
         time: "1 s",
         is_optional: false,
         run: |at| passed(interface::check(at.root)),

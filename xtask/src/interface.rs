@@ -1,5 +1,7 @@
 //! The public interface of the crates that programs depend on, as a list under version control: whoever changes it sees that.
 
+mod examples;
+
 use std::fs;
 use std::path::Path;
 use std::str::FromStr as _;
@@ -23,11 +25,15 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     fs::write(root.join(LIST), list(root)?).with_context(|| LIST.to_owned())
 }
 
-/// Checks that the list is that of the sources.
+/// Checks that the list is that of the sources, and that examples show what programs call.
 ///
 /// # Errors
-/// When it is not, or a source cannot be read.
+/// When it is not, they do not, or a source cannot be read.
 pub(crate) fn check(root: &Path) -> Result<()> {
+    let missing = examples::missing(root)?;
+    if !missing.is_empty() {
+        bail!("no example in the documentation shows\n  {}", missing.join("\n  "));
+    }
     let (kept, found) = (fs::read_to_string(root.join(LIST)).unwrap_or_default(), list(root)?);
     if kept == found {
         return Ok(());

@@ -1,5 +1,9 @@
 //! Queries of a profile.
 
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
 use crate::path_map::PathMap;
 use crate::pattern::Pattern;
 
@@ -110,4 +114,60 @@ pub enum By {
     File,
     /// The class of the frames, with its namespace.
     Class,
+}
+
+/// The name that options state: `process`, `thread`, `interpreter`, `file` or `class`, or `label:KEY`.
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Label(key) => write!(f, "label:{}", String::from_utf8_lossy(key)),
+            Self::Process => f.write_str("process"),
+            Self::Thread => f.write_str("thread"),
+            Self::Interpreter => f.write_str("interpreter"),
+            Self::File => f.write_str("file"),
+            Self::Class => f.write_str("class"),
+        }
+    }
+}
+
+/// Parses a name that is displayed, or `pid`. All other text is the key of a label.
+impl FromStr for By {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(match name {
+            "pid" | "process" => Self::Process,
+            "interpreter" => Self::Interpreter,
+            "thread" => Self::Thread,
+            "file" => Self::File,
+            "class" => Self::Class,
+            label => Self::Label(label_key(label)),
+        })
+    }
+}
+
+/// The key of a label that options name as `KEY`, or as `label:KEY` if it is also the name of something else.
+pub(crate) fn label_key(name: &str) -> Vec<u8> {
+    name.strip_prefix("label:").unwrap_or(name).as_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::Per;
+
+    #[test]
+    fn divisions_are_read_back_by_their_names_and_labels_by_their_keys() {
+        let labels = ["route", "process", "label:x"].map(|key| key.as_bytes().to_vec());
+        for by in [By::Process, By::Thread, By::Interpreter, By::File, By::Class]
+            .into_iter()
+            .chain(labels.clone().map(By::Label))
+        {
+            assert_eq!(by.to_string().parse(), Ok(by));
+        }
+        for per in [Per::Samples, Per::Time, Per::Input].into_iter().chain(labels.map(Per::Label)) {
+            assert_eq!(per.to_string().parse(), Ok(per));
+        }
+        assert_eq!(["pid", "route"].map(str::parse), [Ok(By::Process), Ok(By::Label(b"route".to_vec()))]);
+    }
 }

@@ -9,6 +9,7 @@ use crate::{Error, Input, Target};
 
 /// The outcome of a conversion.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The data read from the inputs, and anything odd or lost in them.
     pub recovery: Recovery,
@@ -90,6 +91,25 @@ pub fn import_all(
 ///
 /// For callers that read inputs one by one into an output that is read as it is written: see [`Facts::is_stream`](crate::Facts::is_stream). Further
 /// errors of the sink are ignored, because `error` matters more.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::Tables;
+/// use borehole::{Format, Input, InputOptions, Source, Target, finish_before};
+///
+/// let source = Source::reader("stacks", &b"main;query 3\nnot a line\n"[..]);
+/// let input = Input::open(source, &InputOptions { format: Some(Format::Folded), ..InputOptions::default() })?;
+/// let (mut tables, mut written) = (Tables::default(), Vec::new());
+/// let mut exporter = Target::new(Format::Folded).exporter(&mut written)?;
+/// let error = input.read_into(&mut tables, &mut *exporter).unwrap_err();
+/// finish_before(&error, &tables, &mut *exporter);
+/// drop(exporter);
+/// assert_eq!(written, b"main;query 3\n");
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 pub fn finish_before(error: &Error, tables: &Tables, sink: &mut dyn ProfileSink) {
     let warning = match error {
         Error::Read { source, .. } => Some(Warning::new(source.message()).at(source.offset())),

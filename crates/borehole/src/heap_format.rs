@@ -1,8 +1,11 @@
 //! The formats of heaps.
 
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
 use borehole_heap::rmem;
+use borehole_text::UnknownName;
 
 /// The format of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,21 @@ pub enum HeapFormat {
 }
 
 impl HeapFormat {
-    /// Its name on the command line.
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Rdump,
+        Self::Core,
+        Self::Rmem,
+        Self::Json,
+        Self::Lines,
+        Self::Hprof,
+        Self::HeapSnapshot,
+        Self::Sqlite,
+        Self::Postgresql,
+        Self::Mysql,
+    ];
+
+    /// Its name, as options state it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,6 +88,28 @@ impl HeapFormat {
     }
 }
 
+impl fmt::Display for HeapFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Parses the name in any case, or one of `sqlite` and `mariadb`.
+impl FromStr for HeapFormat {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let lower = name.to_ascii_lowercase();
+        let asked = match lower.as_str() {
+            "sqlite" => Self::Sqlite.name(),
+            "mariadb" => Self::Mysql.name(),
+            other => other,
+        };
+        let found = Self::ALL.iter().copied().find(|format| format.name() == asked);
+        found.ok_or_else(|| UnknownName::new(name, "format", Self::ALL.iter().map(|format| format.name())))
+    }
+}
+
 /// The first bytes of a dump.
 const DUMP_MAGIC: [u8; 8] = *b"\x7fRDUMP\r\n";
 
@@ -104,6 +143,20 @@ fn is_json(beginning: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn formats_are_read_back_by_their_names() {
+        for &format in HeapFormat::ALL {
+            assert_eq!(
+                (format.to_string().parse(), format.name().to_uppercase().parse()),
+                (Ok(format), Ok(format))
+            );
+        }
+        let [sqlite, mariadb] = ["sqlite", "MariaDB"].map(str::parse);
+        assert_eq!((sqlite, mariadb), (Ok(HeapFormat::Sqlite), Ok(HeapFormat::Mysql)));
+        let error = "pprof".parse::<HeapFormat>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown format: expected one of rdump, core, rmem, json"), "{error}");
+    }
 
     #[cfg(feature = "capture")]
     #[test]

@@ -39,8 +39,9 @@
 //! # Stability
 //!
 //! Enums that may grow, and structs that only this crate builds, are `#[non_exhaustive]`. What a program builds (options, samples,
-//! segments, frames) has public fields and a constructor or `Default`: write `..Default::default()`, because a minor version may
-//! add fields. Traits are for programs to implement: [`ProfileSink`] and [`Export`] need one method each, and whatever is added to
+//! segments, frames, events) has public fields and a constructor or `Default`: write `..Default::default()`, because a minor version
+//! may add fields. What is complete by its meaning (a label, a thread) stays as it is, and so do enums that have to be handled
+//! whole, such as [`Value`](model::Value). Traits are for programs to implement: [`ProfileSink`] and [`Export`] need one method each, and whatever is added to
 //! them later has a default.
 //!
 //! # Examples
@@ -96,13 +97,14 @@
 //!
 //! ```
 //! # #[cfg(feature = "rbt")] {
-//! use borehole::formats::rbt::{FrameDef, SegmentCompression, SegmentedWriter};
+//! use borehole::Compression;
+//! use borehole::formats::rbt::{FrameDef, SegmentedWriter};
 //!
 //! let mut files = Vec::new();
 //! let open = |hour: u64| Ok(Vec::from(format!("stands for hour {hour}.rbt.gz: ")));
 //! let close = |file: Vec<u8>| Ok(files.push(file));
 //! let hour_us = 3_600_000_000;
-//! let mut writer = SegmentedWriter::rotating(open, close, 10_000, hour_us, SegmentCompression::Gzip)?;
+//! let mut writer = SegmentedWriter::rotating(open, close, 10_000, hour_us, Compression::Gzip)?;
 //! let stack_leaf_first =
 //!     [FrameDef::php("App\\Db::query", "/app/Db.php", 42), FrameDef::php("<main>", "/app/index.php", 7)];
 //! writer.write_trace(&stack_leaf_first, 0)?;
@@ -207,8 +209,8 @@ pub use borehole_capture as capture;
 pub use borehole_formats as formats;
 pub use borehole_formats::detect::Foreign;
 pub use borehole_formats::{
-    AddressSymbols, ErrorKind, Export, Facts, FilledAddresses, FilledLine, Format, Limits, Losses, OnDamage,
-    OwnFormat, Position, ReadError, ReadOptions, SampleKind, StatedMapping, WriteOptions,
+    AddressSymbols, Compression, ErrorKind, Export, Facts, FilledAddresses, FilledLine, Format, Limits,
+    Losses, OnDamage, OwnFormat, Position, ReadError, ReadOptions, SampleKind, StatedMapping, WriteOptions,
 };
 /// The memory that the program holds, and a budget for it.
 pub use borehole_memory as memory;
@@ -219,7 +221,7 @@ pub use error::Error;
 #[cfg(any(feature = "pprof", feature = "otlp"))]
 pub use filled::FilledProfile;
 pub use input::{BorrowedInput, Input, InputOptions};
-pub use output::{Compression, Existing, Output, append_live, create_live, open_live};
+pub use output::{Existing, Output, append_live, create_live, open_live};
 pub use profile::Profile;
 #[cfg(all(feature = "jsonl", any(feature = "rbt", feature = "trc")))]
 pub use records::{RecordCounts, count_records, dump_records};

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use borehole_wire::envelope::GzipWriter;
+use borehole_wire::Compression;
+use borehole_wire::envelope::{CompressedWriter, WRITTEN};
 #[cfg(feature = "tachyon")]
 use tempfile::TempPath;
 
@@ -14,16 +15,6 @@ use crate::destination::{Destination, DestinationKind, exists, stranger};
 #[cfg(feature = "tachyon")]
 use crate::error::Taken;
 use crate::unfinished::{self, Readers, UnfinishedPath};
-
-/// The compression of an output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// No compression.
-    #[default]
-    None,
-    /// Gzip at the default level.
-    Gzip,
-}
 
 /// An output that is written beside its destination and moved there when it is complete.
 ///
@@ -49,14 +40,9 @@ pub enum Compression {
 /// ```
 pub struct Output {
     name: String,
-    stream: OutputStream,
+    stream: CompressedWriter<OutputPlace>,
     /// Temporary files to remove when the output is complete or dropped.
     leftovers: Vec<UnfinishedPath>,
-}
-
-enum OutputStream {
-    Plain(OutputPlace),
-    Gzip(Box<GzipWriter<OutputPlace>>),
 }
 
 enum OutputPlace {
@@ -104,7 +90,7 @@ impl Output {
     /// Creates an output at `path`.
     ///
     /// # Errors
-    /// If the file exists and should be kept, or nothing can be created beside it.
+    /// If the file exists and should be kept, nothing can be created beside it, or this build cannot write the compression.
     pub fn create(
         path: impl AsRef<Path>,
         existing: Existing,
@@ -129,10 +115,9 @@ impl Output {
         readers: Readers,
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
-        match OutputPlace::create(path, existing, readers) {
-            Ok(place) => Ok(Self::over(name, place, compression)),
-            Err(source) => Err(Error::Write { name, source }),
-        }
+        // Nothing is created for a compression that is refused.
+        let place = compression.among(WRITTEN).and_then(|_| OutputPlace::create(path, existing, readers));
+        Self::over(name, place, compression)
     }
 
     /// Checks whether an output could be created at `path`, as far as possible without creating it. For callers with
@@ -148,20 +133,22 @@ impl Output {
     }
 
     /// Creates an output to any writer, such as standard output.
+    ///
+    /// # Errors
+    /// If this build cannot write the compression.
     pub fn direct(
         name: impl Into<String>,
         writer: impl Write + Send + 'static,
         compression: Compression,
-    ) -> Self {
-        Self::over(name.into(), OutputPlace::Direct(Box::new(writer)), compression)
+    ) -> Result<Self, Error> {
+        Self::over(name.into(), Ok(OutputPlace::Direct(Box::new(writer))), compression)
     }
 
-    fn over(name: String, place: OutputPlace, compression: Compression) -> Self {
-        let stream = match compression {
-            Compression::None => OutputStream::Plain(place),
-            Compression::Gzip => OutputStream::Gzip(Box::new(GzipWriter::new(place))),
-        };
-        Self { name, stream, leftovers: Vec::new() }
+    fn over(name: String, place: io::Result<OutputPlace>, compression: Compression) -> Result<Self, Error> {
+        match place.and_then(|place| CompressedWriter::new(place, compression)) {
+            Ok(stream) => Ok(Self { name, stream, leftovers: Vec::new() }),
+            Err(source) => Err(Error::Write { name, source }),
+        }
     }
 
     /// The name for messages.
@@ -175,7 +162,7 @@ impl Output {
     /// Dropping the output removes it. A program that ends without dropping the output must remove it.
     #[must_use]
     pub fn unfinished(&self) -> Option<&Path> {
-        match self.place()? {
+        match self.stream.stream()? {
             OutputPlace::File(beside) => Some(&beside.unfinished),
             OutputPlace::Direct(_) => None,
         }
@@ -184,7 +171,7 @@ impl Output {
     /// The file that the output becomes, with links resolved; `None` if the destination is written directly.
     #[must_use]
     pub fn destination(&self) -> Option<&Path> {
-        match self.place()? {
+        match self.stream.stream()? {
             OutputPlace::File(beside) => Some(&beside.path),
             OutputPlace::Direct(_) => None,
         }
@@ -193,7 +180,7 @@ impl Output {
     /// Whether a file that is to be kept has appeared at the destination since the output was created.
     #[cfg(feature = "sqlite")]
     pub(crate) fn is_taken(&self) -> bool {
-        match self.place() {
+        match self.stream.stream() {
             Some(OutputPlace::File(beside)) => beside.existing == Existing::Keep && beside.path.exists(),
             Some(OutputPlace::Direct(_)) | None => false,
         }
@@ -205,18 +192,11 @@ impl Output {
         Error::Write { name: self.name.clone(), source: exists() }
     }
 
-    fn place(&self) -> Option<&OutputPlace> {
-        match &self.stream {
-            OutputStream::Plain(place) => Some(place),
-            OutputStream::Gzip(member) => member.stream(),
-        }
-    }
-
     /// Creates a file with the output's name and `suffix`; `None` if the destination is written directly. It is removed
     /// when the output is complete or dropped, and remains if the program is killed before.
     #[cfg(feature = "tachyon")]
     pub(crate) fn create_beside(&mut self, suffix: &str) -> Result<Option<File>, Error> {
-        let Some(OutputPlace::File(of)) = self.place() else { return Ok(None) };
+        let Some(OutputPlace::File(of)) = self.stream.stream() else { return Ok(None) };
         let mut beside = of.path.clone().into_os_string();
         beside.push(suffix);
         let beside = PathBuf::from(beside);
@@ -233,27 +213,17 @@ impl Output {
     /// If the rest cannot be written, or the file cannot be moved.
     pub fn complete(self) -> Result<(), Error> {
         let Self { name, stream, leftovers: _leftovers } = self;
-        let place = match stream {
-            OutputStream::Plain(place) => Ok(place),
-            OutputStream::Gzip(mut member) => member.complete(),
-        };
-        place.and_then(OutputPlace::complete).map_err(|source| Error::Write { name, source })
+        stream.complete().and_then(OutputPlace::complete).map_err(|source| Error::Write { name, source })
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.stream {
-            OutputStream::Plain(place) => place.write(bytes),
-            OutputStream::Gzip(member) => member.write(bytes),
-        }
+        self.stream.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.stream {
-            OutputStream::Plain(place) => place.flush(),
-            OutputStream::Gzip(member) => member.flush(),
-        }
+        self.stream.flush()
     }
 }
 
@@ -383,6 +353,23 @@ fn live(path: &Path, existing: Existing, readers: Readers) -> io::Result<File> {
 
 /// Opens a file to append to, or creates it. It is locked until it is closed. Devices and named pipes are written directly.
 ///
+/// # Examples
+///
+/// ```
+/// use std::io::Write as _;
+/// use borehole::append_live;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.rbt");
+/// let mut first = append_live(&path)?;
+/// first.write_all(b"first")?;
+/// assert!(append_live(&path).is_err(), "it is being written");
+/// drop(first);
+/// append_live(&path)?.write_all(b", second")?;
+/// assert_eq!(std::fs::read(&path)?, b"first, second");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of [`open_live`], except that the file may be missing.
 pub fn append_live(path: impl AsRef<Path>) -> io::Result<File> {
@@ -400,6 +387,25 @@ pub fn append_live(path: impl AsRef<Path>) -> io::Result<File> {
 
 /// Opens an existing file to read it and to append to it. It is locked until it is closed. Devices and named pipes are written
 /// directly.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{Read as _, Write as _};
+/// use borehole::open_live;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.rbt");
+/// assert!(open_live(&path).is_err(), "nothing is created");
+/// std::fs::write(&path, "whole, cut")?;
+///
+/// let (mut file, mut text) = (open_live(&path)?, String::new());
+/// file.read_to_string(&mut text)?;
+/// file.set_len(text.find(", cut").unwrap_or_default() as u64)?;
+/// file.write_all(b", more")?;
+/// assert_eq!(std::fs::read(&path)?, b"whole, more");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of [`Output::create`]; if there is no file, another program writes it, or someone else has put it into a shared

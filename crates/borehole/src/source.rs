@@ -193,6 +193,17 @@ pub fn decompressed(input: impl Read) -> impl Read {
 
 /// Opens a file to read it, as [`Source::path`] does.
 ///
+/// # Examples
+///
+/// ```
+/// use std::path::Path;
+/// use borehole::open_input;
+///
+/// let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/native.rbt");
+/// assert!(open_input(&trace)?.metadata()?.len() > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// If it cannot be opened, or is a block device: that is not even opened, because some act when they are.
 pub fn open_input(path: &Path) -> io::Result<File> {

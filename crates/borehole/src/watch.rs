@@ -43,6 +43,21 @@ impl CancelToken {
 }
 
 /// How much of an input was read.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::Count;
+/// use borehole::{Input, InputOptions, Progress, Source, import_all};
+///
+/// let stacks = Source::reader("stacks", &b"main;query 3\n"[..]);
+/// let shown = |progress: Progress| println!("{} bytes of {:?}", progress.read_bytes, progress.size_bytes);
+/// let input = Input::open(stacks, &InputOptions::default())?.on_progress(shown);
+/// import_all([input], &mut Count::default())?;
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {

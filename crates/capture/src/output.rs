@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use borehole_formats::rbt::layout::CHECKPOINT_INTERVAL;
-use borehole_formats::rbt::{self, SegmentCompression, SegmentOutput, Timestamps};
+use borehole_formats::rbt::{self, Timestamps, segment_output};
+use borehole_formats::{CompressedWriter, Compression};
 use borehole_model::{Context, ProfileSink, Sample, StringId, Tables};
 
 /// A sink that can be flushed.
@@ -30,19 +31,15 @@ pub trait LiveSink: ProfileSink {
 pub struct RbtOptions {
     /// Whether samples store the time since the previous sample.
     pub timestamps: bool,
-    /// Whether each segment is a gzip member.
-    pub compression: SegmentCompression,
+    /// The compression of each segment: none or gzip.
+    pub compression: Compression,
     /// The number of samples from one checkpoint to the next.
     pub checkpoint_interval: u64,
 }
 
 impl Default for RbtOptions {
     fn default() -> Self {
-        Self {
-            timestamps: true,
-            compression: SegmentCompression::None,
-            checkpoint_interval: CHECKPOINT_INTERVAL,
-        }
+        Self { timestamps: true, compression: Compression::None, checkpoint_interval: CHECKPOINT_INTERVAL }
     }
 }
 
@@ -74,7 +71,7 @@ pub struct RbtOutput {
     options: RbtOptions,
     streams: Box<dyn SegmentStreams>,
     /// The exporter of the current segment.
-    exporter: Option<rbt::Exporter<SegmentOutput<SharedStream>>>,
+    exporter: Option<rbt::Exporter<CompressedWriter<SharedStream>>>,
     /// The number of segments begun.
     segments: u64,
     /// The time of the last sample of the completed segments, from which the next sample counts.
@@ -111,7 +108,7 @@ impl RbtOutput {
         self.streams.complete()
     }
 
-    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<SegmentOutput<SharedStream>>> {
+    fn exporter(&mut self) -> io::Result<&mut rbt::Exporter<CompressedWriter<SharedStream>>> {
         self.exporter.as_mut().ok_or_else(|| io::Error::other("expected a segment before its samples"))
     }
 }
@@ -133,7 +130,7 @@ impl ProfileSink for RbtOutput {
             period_us: Some(0),
             checkpoint_interval: Some(checkpoint_interval),
         };
-        let output = SegmentOutput::new(stream, self.options.compression);
+        let output = segment_output(stream, self.options.compression)?;
         let exporter = rbt::Exporter::new(output, options).continuing(self.last_time_us);
         self.exporter.insert(exporter).segment(at)
     }

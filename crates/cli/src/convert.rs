@@ -1,7 +1,10 @@
 //! `borehole convert`.
 
 use borehole::formats::{flamegraph, phpspy, pstats, rbt, speedscope, tachyon, trc};
-use borehole::{Format, ProfileSink, Recovery, Redact, RedactKey, SampleKind, SortByTime, Target};
+use borehole::{
+    Compression, Format, ProfileSink, Recovery, Redact, RedactKey, SampleKind, SortByTime, Target,
+};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::exit::Exit;
@@ -76,8 +79,8 @@ pub(crate) struct FormatOptions {
     pub(crate) with_opcode: bool,
 
     /// tachyon: compression of samples [default: as in the input, else zstd]
-    #[arg(long, value_name = "METHOD", value_enum)]
-    pub(crate) tachyon_compression: Option<TachyonCompression>,
+    #[arg(long, value_name = "METHOD", value_parser = tachyon_compression())]
+    pub(crate) tachyon_compression: Option<Compression>,
 
     /// tachyon: byte order of numbers [default: little]
     #[arg(long, value_name = "ORDER", value_enum)]
@@ -113,13 +116,12 @@ pub(crate) enum TimestampMode {
     Delta,
 }
 
-/// The compression of samples in a tachyon file.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TachyonCompression {
-    /// No compression
-    None,
-    /// Zstandard, as Python writes it
-    Zstd,
+/// Parses the compression of samples in a tachyon file.
+fn tachyon_compression() -> impl TypedValueParser<Value = Compression> {
+    let possible =
+        [(Compression::None, "No compression"), (Compression::Zstd, "Zstandard, as Python writes it")];
+    let possible = possible.map(|(compression, help)| PossibleValue::new(compression.name()).help(help));
+    PossibleValuesParser::new(possible).try_map(|name| name.parse::<Compression>())
 }
 
 /// The byte order of a tachyon file.
@@ -229,10 +231,7 @@ impl FormatOptions {
 
     fn tachyon(&self) -> tachyon::ExportOptions {
         tachyon::ExportOptions {
-            compression: self.tachyon_compression.map(|method| match method {
-                TachyonCompression::None => tachyon::SampleCompression::None,
-                TachyonCompression::Zstd => tachyon::SampleCompression::Zstd,
-            }),
+            compression: self.tachyon_compression,
             byte_order: match self.tachyon_byte_order {
                 None | Some(TachyonByteOrder::Little) => tachyon::ByteOrder::Little,
                 Some(TachyonByteOrder::Big) => tachyon::ByteOrder::Big,

@@ -40,7 +40,7 @@ pub(crate) struct Inputs {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReadArgs {
     /// Format of the inputs, instead of detecting it (`borehole formats` lists them)
-    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<Format>,
 
     /// Read on after damage, and report what was lost
@@ -48,7 +48,7 @@ pub(crate) struct ReadArgs {
     pub(crate) lenient: bool,
 
     /// Which samples of an event trace to take: cpu, off-cpu, alloc, task-dump or all [default: cpu]
-    #[arg(long, value_name = "KIND", value_parser = sample_kind, hide_possible_values = true)]
+    #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<SampleKind>,
 }
 
@@ -66,12 +66,6 @@ impl ReadArgs {
         let memory_bytes = Some(borehole_memory::budget());
         InputOptions { format: self.from, read, memory_bytes, ..InputOptions::default() }
     }
-}
-
-fn sample_kind(name: &str) -> Result<SampleKind, String> {
-    let known: Vec<_> = SampleKind::ALL.iter().map(|kind| kind.name()).collect();
-    let found = SampleKind::ALL.iter().copied().find(|kind| kind.name() == name);
-    found.ok_or_else(|| format!("unknown kind of sample: expected one of {}", known.join(", ")))
 }
 
 impl Inputs {
@@ -285,12 +279,4 @@ pub(crate) fn refuse_stdin_twice<'p>(paths: impl Iterator<Item = &'p Path>) -> a
         bail!("too many inputs: expected standard input once, found it twice");
     }
     Ok(())
-}
-
-/// Parses the name of a format.
-pub(crate) fn format_name(name: &str) -> Result<Format, String> {
-    Format::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
-        format!("unknown format: expected one of {}", names.join(", "))
-    })
 }

@@ -11,7 +11,7 @@ use borehole::{Compression, Error, Existing, Format, Output, Recovery, Target};
 use clap::Args;
 use tempfile::TempDir;
 
-use crate::inputs::{Inputs, format_name};
+use crate::inputs::Inputs;
 use crate::interrupt;
 use crate::stdout::{STDOUT, data};
 
@@ -23,7 +23,7 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<PathBuf>,
 
     /// Format to write, instead of the one of the output's name (`borehole formats` lists them)
-    #[arg(short = 'f', long, visible_alias = "format", value_name = "FORMAT", value_parser = format_name)]
+    #[arg(short = 'f', long, visible_alias = "format", value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
 
     /// Compress the output with gzip; implied by a name that ends in .gz
@@ -97,7 +97,7 @@ impl OutputArgs {
             }
             None => {
                 refuse_terminal(target.format, compression == Compression::Gzip)?;
-                Ok(Output::direct(STDOUT, data(), compression))
+                Ok(Output::direct(STDOUT, data(), compression)?)
             }
         }
     }

@@ -14,7 +14,7 @@ use borehole_text::{counted, grouped, percent, percent_of};
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::inputs::{ReadArgs, format_name};
+use crate::inputs::ReadArgs;
 use crate::interrupt;
 use crate::messages;
 use crate::outputs;
@@ -36,7 +36,7 @@ pub(crate) struct SymbolizeArgs {
     pub(crate) force: bool,
 
     /// Format of the input, instead of detecting it
-    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<Format>,
 
     #[command(flatten)]
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &SymbolizeArgs) -> anyhow::Result<Exit> {
     let compression = if is_gzip { Compression::Gzip } else { Compression::None };
     let mut output = match output {
         Some(path) => Output::create(path, Existing::replacing(args.force), compression)?,
-        None => Output::direct(STDOUT, data(), compression),
+        None => Output::direct(STDOUT, data(), compression)?,
     };
     interrupt::unfinished(output.unfinished());
     let written = output.write_all(&filled.document);

@@ -9,6 +9,10 @@
 //! An importer is a function `import(input, options, tables, sink)` that returns a [`Recovery`]; an exporter is a type
 //! that implements [`Export`].
 //!
+//! With one format such as `rbt` and no default feature, ten crates are built. Of Borehole's own, `borehole-text` holds the errors and
+//! warnings of readers and how numbers and names are written, and `borehole-memory` the budget that ends a reader of a hostile file:
+//! a reader of one format needs both.
+//!
 //! Any byte string is a permissible input: no reader panics, and memory is bounded by [`Limits`] and by the distinct
 //! contents of the input.
 
@@ -69,8 +73,11 @@ mod weighed;
 pub use borehole_model::{
     Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning, WarningKind,
 };
-pub use borehole_text::{Error, ErrorKind, Position, ReadError};
+pub use borehole_text::{Error, ErrorKind, Position, ReadError, UnknownName};
+pub use borehole_wire::Compression;
+#[cfg(feature = "gzip")]
+pub use borehole_wire::envelope::CompressedWriter;
 pub use frames::function_name::FunctionName;
-pub use registry::{Facts, OwnFormat, UnknownFormat, WriteOptions};
+pub use registry::{Facts, OwnFormat, WriteOptions};
 pub use symbols::fill::{AddressSymbols, FilledAddresses, FilledLine, StatedMapping};
 pub use weighed::Weighed;

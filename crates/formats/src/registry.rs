@@ -1,14 +1,14 @@
 //! The registry of formats. A format is a folder and a line of [`formats!`](crate): its facts, and what reads and writes it.
 
 use std::any::{Any, TypeId};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::{error, fmt};
 
 use borehole_model::{Export, ProfileSink, ReadOptions, Recovery, Tables};
-use borehole_text::{Error, ReadError};
+use borehole_text::{Error, ReadError, UnknownName};
 
 use crate::Format;
 
@@ -293,26 +293,13 @@ impl fmt::Display for Format {
     }
 }
 
-/// The error of a name that is that of no format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownFormat {
-    name: String,
-}
-
-impl fmt::Display for UnknownFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected the name of a format, found {:?}", self.name)
-    }
-}
-
-impl error::Error for UnknownFormat {}
-
 /// Parses the name or an alias of a format, in any case.
 impl FromStr for Format {
-    type Err = UnknownFormat;
+    type Err = UnknownName;
 
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        Self::from_name(name).ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let known = Self::ALL.iter().map(|format| format.name());
+        Self::from_name(name).ok_or_else(|| UnknownName::new(name, "format", known))
     }
 }
 

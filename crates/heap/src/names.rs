@@ -1,5 +1,7 @@
 //! The vocabulary of the graph: types of nodes, locations, regions and references.
 
+use borehole_text::named;
+
 /// Declares a type whose values are indexes in a table of names.
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident: $($constant:ident = $name:literal,)+) => {
@@ -173,6 +175,14 @@ names! {
 crate::serialized::serialized_by_name!(Strength);
 
 /// Whether a reference keeps its target alive.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::Strength;
+///
+/// assert_eq!(("weak".parse(), Strength::Strong.to_string()), (Ok(Strength::Weak), "strong".to_owned()));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
     /// It counts in the target's reference count.
@@ -186,6 +196,9 @@ pub enum Strength {
 }
 
 impl Strength {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Strong, Self::Weak, Self::Structural];
+
     /// The name in databases.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -196,3 +209,5 @@ impl Strength {
         }
     }
 }
+
+named!(Strength, "strength");

@@ -114,6 +114,13 @@ pub fn of_steps(graph: &impl Graph, steps: impl Iterator<Item = (NodeId, StringI
 }
 
 /// The paths to all steps along a chain. Common parts are computed once, because a chain may be as long as a list.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::path::StepPaths;
+
+let steps = [(object, &b"cache"[..]), (string, b"text")];
+let paths = StepPaths::new(&graph, steps.into_iter());
+assert!(paths.whole().starts_with(&paths.path(0)));"#
+)]
 #[derive(Clone, Debug, Default)]
 pub struct StepPaths {
     /// The name of the root.

@@ -9,6 +9,14 @@ use serde::Serialize;
 use crate::names::{LocationType, NodeType, Region, Strength};
 
 /// A node's number, in order of creation, from 0. Its text is like `#17`; serialized, it is a number.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::NodeId;
+///
+/// assert_eq!(("#17".parse(), NodeId(17).to_string()), (Ok(NodeId(17)), "#17".to_owned()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct NodeId(pub u32);
 
@@ -47,6 +55,16 @@ pub struct Edge {
 }
 
 /// A range of memory that a node represents.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::{LocationType, MemoryLocation};
+///
+/// let location = MemoryLocation::new(LocationType::STRING, 0x1000, 32);
+/// let counted = MemoryLocation { refcount: Some(2), ..location };
+/// assert_eq!((counted.address, counted.size, location.refcount), (0x1000, 32, None));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLocation {
     /// The type of the content.
@@ -103,6 +121,15 @@ pub enum AttributeValue<'a> {
 }
 
 /// The type of an attribute's value.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::ValueKind;
+///
+/// assert_eq!(ValueKind::guess(b"value", b"17"), ValueKind::Integer);
+/// assert_eq!(ValueKind::guess(b"file", b"17"), ValueKind::Text);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValueKind {
@@ -142,6 +169,24 @@ impl ValueKind {
 }
 
 /// Receives a heap as it is walked.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::{Edge, GraphBuilder, HeapSink, LocationType, MemoryLocation, NodeType, Strength};
+///
+/// /// Tells a sink of a text that a variable of the program holds.
+/// fn walk(sink: &mut impl HeapSink) {
+///     let link = sink.string(b"text");
+///     let child = sink.node(NodeType::STRING);
+///     sink.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
+///     sink.location(child, &MemoryLocation::new(LocationType::STRING, 0x1000, 32));
+/// }
+///
+/// let mut builder = GraphBuilder::new();
+/// walk(&mut builder);
+/// assert!(builder.finish().is_ok());
+/// ```
 pub trait HeapSink {
     /// Interns `string`: equal strings get the same number.
     fn string(&mut self, string: &[u8]) -> StringId;

@@ -134,6 +134,12 @@ impl<T> InternedRows<T> {
     pub const fn rows(&self) -> &[T] {
         self.rows.as_slice()
     }
+
+    /// The memory that the rows have allocated, in bytes. What a row has allocated itself is not among it.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.rows.held_bytes() + self.index.allocation_size()
+    }
 }
 
 /// The number of the next of `count` rows; the largest number stays free for an absent row.

@@ -23,6 +23,28 @@ pub struct Event<'a> {
     pub values: &'a [Value<'a>],
 }
 
+impl<'a> Event<'a> {
+    /// An event without a time, of a type without a number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use borehole_model::{Event, FieldKind, FieldShape, Shape, Tables, Value};
+    ///
+    /// let mut tables = Tables::default();
+    /// let [name, bytes] = [tables.intern_string(b"Collected")?, tables.intern_string(b"bytes")?];
+    /// let shape = tables.intern_shape(&Shape::new(name, vec![FieldShape::new(bytes, FieldKind::Unsigned64)]))?;
+    /// let values = [Value::Unsigned(4096)];
+    /// let event = Event { time_ns: Some(17), ..Event::new(shape, &values) };
+    /// assert_eq!((event.values.len(), event.type_id), (1, None));
+    /// # Ok::<(), borehole_model::TableFull>(())
+    /// ```
+    #[must_use]
+    pub const fn new(shape: ShapeId, values: &'a [Value<'a>]) -> Self {
+        Self { shape, type_id: None, time_ns: None, values }
+    }
+}
+
 /// The name and fields that events of one type share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
@@ -34,6 +56,14 @@ pub struct Shape {
     pub annotations: Vec<Annotation>,
 }
 
+impl Shape {
+    /// Events with this name and these fields, without further facts.
+    #[must_use]
+    pub const fn new(name: StringId, fields: Vec<FieldShape>) -> Self {
+        Self { name, fields, annotations: Vec::new() }
+    }
+}
+
 /// One field of an event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldShape {
@@ -43,6 +73,14 @@ pub struct FieldShape {
     pub kind: FieldKind,
     /// Whether the source declares that it may be absent.
     pub optional: bool,
+}
+
+impl FieldShape {
+    /// A field that is always there.
+    #[must_use]
+    pub const fn new(name: StringId, kind: FieldKind) -> Self {
+        Self { name, kind, optional: false }
+    }
 }
 
 /// A fact about a field.
@@ -157,6 +195,10 @@ impl ShapeTable {
     #[inline]
     pub(crate) fn get(&self, id: ShapeId) -> &Shape {
         &self.0.rows()[id.row()]
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.0.held_bytes()
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher as _;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::ids::{FrameId, Id as _, StringId};
@@ -210,6 +211,11 @@ impl FrameTable {
     #[inline]
     pub(crate) fn function(&self, id: FrameId) -> StringId {
         self.rows[id.row()].function
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        let frames = self.rows.held_bytes() + self.parts.held_bytes() + self.natives.held_bytes();
+        frames + self.whole.held_bytes() + self.index.allocation_size()
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -59,6 +59,10 @@ impl LabelTable {
         self.sets.get(id.row())
     }
 
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.sets.held_bytes()
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.sets.count()
     }

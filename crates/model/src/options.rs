@@ -1,6 +1,7 @@
 //! Options for reading an input.
 
 use borehole_memory::OverBudget;
+use borehole_text::named;
 
 /// The options of all importers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub enum OnDamage {
 
 /// The kind of samples to read from a trace with several kinds, whose numbers must not be added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum SampleKind {
     /// Code that threads executed, at regular times.
     #[default]
@@ -76,6 +78,8 @@ impl SampleKind {
         self == Self::All || self == other
     }
 }
+
+named!(SampleKind, "kind of sample");
 
 /// The resources that an input may use before it is rejected.
 ///
@@ -125,5 +129,19 @@ impl Default for Limits {
             line_bytes: 64 << 20,
             memory_bytes: MEMORY_BYTES,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_samples_are_read_back_by_their_names() {
+        for &kind in SampleKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert_eq!("OFF-CPU".parse(), Ok(SampleKind::OffCpu));
+        assert!("heap".parse::<SampleKind>().is_err());
     }
 }

@@ -9,6 +9,7 @@
 
 use std::hash::BuildHasher as _;
 
+use borehole_memory::HeldBytes as _;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::ids::{FrameId, Id as _, StackId};
@@ -134,6 +135,10 @@ impl StackTable {
         self.nodes.clear();
         self.index.clear();
         self.last_path.clear();
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.nodes.held_bytes() + self.index.allocation_size() + self.last_path.held_bytes()
     }
 
     pub(crate) const fn len(&self) -> usize {

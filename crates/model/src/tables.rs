@@ -114,17 +114,18 @@ impl Tables {
     #[inline]
     fn check_budget(&self) -> Result<(), OverBudget> {
         let Some(budget) = self.budget_bytes else { return Ok(()) };
-        let made_bytes = self.stacks.len().saturating_mul(Self::MADE_OF_STACK_BYTES);
-        if self.held_bytes().saturating_add(made_bytes) <= budget {
-            Ok(())
-        } else {
-            Err(OverBudget { budget })
-        }
+        let held_bytes = self.held_bytes().saturating_add(self.made_bytes());
+        if held_bytes <= budget { Ok(()) } else { Err(OverBudget { budget }) }
     }
 
     /// The bytes that sinks and views hold for each stack, about: their columns and rows beside the tables. Of a program's
     /// budget, a stack takes as much ahead, so that a small file of huge stacks ends early.
     pub const MADE_OF_STACK_BYTES: usize = 64;
+
+    /// The bytes that the sinks that hold most make of each frame, with its name and their indexes: exporters of `pstats`,
+    /// `callgrind`, `speedscope` and `rbt`. What grows with the texts of whole stacks is not among them: such sinks ask
+    /// [`Tables::check_room`].
+    const MADE_OF_FRAME_BYTES: usize = 256;
 
     /// The memory of the stacks since there were `before`, and of what will be made of them, in bytes, about: for limits of
     /// readers that make many frames of few bytes.
@@ -151,12 +152,36 @@ impl Tables {
         Ok(stack)
     }
 
-    /// The memory of the strings, frames and stacks, in bytes, about.
+    /// The memory that the tables have allocated, in bytes, with the indexes by which they find what they hold.
     #[must_use]
-    pub const fn held_bytes(&self) -> usize {
-        let rows = self.stacks.len().saturating_mul(StackTable::ROW_BYTES);
-        let frames = self.frames.len().saturating_mul(size_of::<Frame>());
-        self.strings.byte_len().saturating_add(rows).saturating_add(frames)
+    pub fn held_bytes(&self) -> usize {
+        let names = self.strings.held_bytes() + self.frames.held_bytes() + self.labels.held_bytes();
+        names + self.stacks.held_bytes() + self.shapes.held_bytes()
+    }
+
+    /// Whether the budgets of the program and of these tables have room for `more` bytes. For sinks, before they make something
+    /// that grows with more than the number of stacks, such as a text of each.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn check_room(&self, more: usize) -> Result<(), OverBudget> {
+        borehole_memory::check_with(more)?;
+        match self.budget_bytes {
+            Some(budget) if self.held_bytes().saturating_add(more) > budget => Err(OverBudget { budget }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes that may still be stored; `None` for any number. For tables that a sink makes of these.
+    #[must_use]
+    pub fn room_bytes(&self) -> Option<usize> {
+        self.budget_bytes.map(|budget| budget.saturating_sub(self.held_bytes()))
+    }
+
+    /// The bytes that sinks make of the stacks and frames, about.
+    fn made_bytes(&self) -> usize {
+        let of_stacks = self.stacks.len().saturating_mul(Self::MADE_OF_STACK_BYTES);
+        of_stacks.saturating_add(self.frames.len().saturating_mul(Self::MADE_OF_FRAME_BYTES))
     }
 
     /// Removes all stacks, whose ids become invalid. Frames stay.
@@ -368,6 +393,10 @@ impl StringTable {
 
     const fn byte_len(&self) -> usize {
         self.0.item_count()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.0.held_bytes()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use borehole_text::nanoseconds_per;
+use borehole_text::{named, nanoseconds_per};
 
 /// The kind and unit of a value.
 ///
@@ -127,6 +127,8 @@ impl Mode {
     }
 }
 
+named!(Mode, "mode");
+
 #[cfg(feature = "serde")]
 impl serde::Serialize for Mode {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -180,6 +182,15 @@ mod tests {
         assert_eq!(default_of(&heap), "inuse_space/bytes");
         let named = Segment { default_measure: Some(Measure::Value(0)), ..heap };
         assert_eq!(default_of(&named), "inuse_objects/count");
+    }
+
+    #[test]
+    fn modes_are_read_back_by_their_names() {
+        for &mode in Mode::ALL {
+            assert_eq!((mode.to_string().parse(), Mode::named(mode.name())), (Ok(mode), Some(mode)));
+        }
+        let error = "gpu".parse::<Mode>().unwrap_err();
+        assert_eq!(error.to_string(), "unknown mode: expected one of wall, cpu, gil, exception, found gpu");
     }
 
     #[test]

@@ -7,11 +7,10 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use borehole_wire::envelope::GzipWriter;
-#[cfg(feature = "zstd")]
-use borehole_wire::zstd::ZstdWriter;
+use borehole_wire::Compression;
+use borehole_wire::envelope::CompressedWriter;
 
-use crate::options::{Builder, Compression, OnComplete, OnFinish, SUFFIXES};
+use crate::options::{Builder, OnComplete, OnFinish, SUFFIXES};
 use crate::segment::{ACTIVE, COMPLETE, with_suffix};
 
 /// The thread that processes completed files.
@@ -62,8 +61,8 @@ const PART: &str = ".part";
 /// Replaces `path` by a compressed file, if `compression` says so; the file appears complete or not at all.
 /// Returns the path of the file that is there in the end.
 fn compress(path: &Path, compression: Compression) -> io::Result<PathBuf> {
-    let Some(suffix) = compression.suffix() else { return Ok(path.to_owned()) };
-    let target = with_suffix(path, suffix);
+    let Some(extension) = compression.extension() else { return Ok(path.to_owned()) };
+    let target = with_suffix(path, &format!(".{extension}"));
     let part = with_suffix(&target, PART);
     let written = write_compressed(path, &part, compression).and_then(|()| fs::rename(&part, &target));
     match written {
@@ -76,19 +75,9 @@ fn write_compressed(path: &Path, target: &Path, compression: Compression) -> io:
     // The name is predictable: another user may have put a link to one of our files there.
     let _ = fs::remove_file(target);
     let (mut input, output) = (File::open(path)?, File::create_new(target)?);
-    match compression {
-        #[cfg(feature = "zstd")]
-        Compression::Zstd => {
-            let mut output = ZstdWriter::new(output)?;
-            io::copy(&mut input, &mut output)?;
-            output.complete().map(drop)
-        }
-        Compression::None | Compression::Gzip => {
-            let mut output = GzipWriter::new(output);
-            io::copy(&mut input, &mut output)?;
-            output.complete().map(drop)
-        }
-    }
+    let mut output = CompressedWriter::new(output, compression)?;
+    io::copy(&mut input, &mut output)?;
+    output.complete().map(drop)
 }
 
 /// A completed file.

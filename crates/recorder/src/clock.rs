@@ -4,6 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time of events in nanoseconds. It never goes back, and stops only while the machine is suspended. It counts from
 /// the zero of the system's clock (`CLOCK_MONOTONIC`) if there is one, otherwise from the first call.
+///
+/// # Examples
+///
+/// ```
+/// let before = borehole_recorder::now_ns();
+/// assert!(borehole_recorder::now_ns() >= before);
+/// ```
 #[inline]
 #[must_use]
 pub fn now_ns() -> u64 {

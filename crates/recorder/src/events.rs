@@ -58,6 +58,7 @@ pub struct DumpTriggeredEvent<'a> {
 /// The stack of a thread, on or off the CPU.
 #[derive(TraceEvent, Clone, Debug, PartialEq, Eq)]
 #[traceevent(wire_slot)]
+#[non_exhaustive]
 pub struct CpuSampleEvent<'a> {
     /// The time.
     #[traceevent(timestamp)]

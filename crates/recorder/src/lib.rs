@@ -62,6 +62,7 @@ mod triggers;
 
 #[cfg(feature = "allocations")]
 pub use borehole_memory::SampledAllocator;
+pub use borehole_wire::Compression;
 pub use clock::now_ns;
 pub use collect::Summary;
 pub use events::{
@@ -74,7 +75,7 @@ pub use measures::MemoryProfileOverflowEvent;
 pub use measures::ProcessResourceUsageEvent;
 #[cfg(target_os = "linux")]
 pub use measures::{CgroupEvent, TcpAcceptQueueEvent};
-pub use options::{Builder, Compression};
+pub use options::Builder;
 pub use recorder::{Handle, Recorder};
 pub use settings::{PREFIX, SETTINGS, Settings};
 pub use source::{Source, SourceState};

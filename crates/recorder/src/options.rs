@@ -5,36 +5,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The compression of completed files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// They are not compressed.
-    None,
-    /// They are compressed with gzip, in the background.
-    #[default]
-    Gzip,
-    /// They are compressed with zstd, in the background.
-    #[cfg(feature = "zstd")]
-    Zstd,
-}
-
-impl Compression {
-    /// The suffix that the names of compressed files have.
-    pub(crate) const fn suffix(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Gzip => Some(".gz"),
-            #[cfg(feature = "zstd")]
-            Self::Zstd => Some(".zst"),
-        }
-    }
-}
+use borehole_wire::Compression;
 
 /// The suffixes that completed files may have, whoever wrote them.
 pub(crate) const SUFFIXES: &[&str] = &[".gz", ".zst"];
 
 /// The options of a recording; [`Builder::start`] begins it.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use borehole_recorder::{Builder, Compression, Recorder};
+///
+/// # let folder = borehole_testkit::Scratch::new();
+/// # let folder = folder.folder();
+/// let options: Builder = Recorder::builder(folder)
+///     .name("shop")
+///     .rotate_every(Duration::from_secs(10))
+///     .budget_bytes(256 << 20)
+///     .compression(Compression::None);
+/// let summary = options.start()?.finish()?;
+/// assert_eq!(summary.lost_events, 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(crate) folder: PathBuf,
@@ -91,7 +85,7 @@ impl Builder {
             segment_bytes: 64 << 20,
             budget_bytes: 1 << 30,
             buffer_bytes: 1 << 20,
-            compression: Compression::default(),
+            compression: Compression::Gzip,
             metadata: Vec::new(),
             ring_bytes: None,
             dump_every: Duration::from_secs(10),
@@ -151,7 +145,8 @@ impl Builder {
         self
     }
 
-    /// Sets the compression of completed files. Default: gzip.
+    /// Sets the compression of completed files, which happens in the background. Default: gzip. Zstandard needs the feature
+    /// `zstd`: without it, [`Builder::start`] fails.
     #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;

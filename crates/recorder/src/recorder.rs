@@ -8,6 +8,8 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use borehole_wire::envelope::WRITTEN;
+
 use crate::clock::now_ns;
 use crate::collect::{Collector, Summary};
 use crate::options::{BUDGET_SEGMENTS, Builder};
@@ -41,6 +43,7 @@ impl Builder {
     /// # Errors
     /// If the folder or the first file cannot be created, or the system cannot create a thread.
     pub fn start(mut self) -> io::Result<Recorder> {
+        self.compression.among(WRITTEN)?;
         self.segment_bytes = self.segment_bytes.min(self.budget_bytes / BUDGET_SEGMENTS).max(1);
         Recorder::start(self)
     }

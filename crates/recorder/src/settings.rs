@@ -4,7 +4,10 @@ use std::env;
 use std::io;
 use std::time::Duration;
 
-use crate::options::{Builder, Compression};
+use borehole_wire::Compression;
+use borehole_wire::envelope::WRITTEN;
+
+use crate::options::Builder;
 use crate::recorder::Recorder;
 
 /// The beginning of the names of all variables. A variable with this beginning that is no setting is an error.
@@ -46,6 +49,20 @@ settings! {
 }
 
 /// The settings that the environment gives. The defaults are those of [`Builder`].
+///
+/// # Examples
+///
+/// ```
+/// use borehole_recorder::Settings;
+///
+/// let variables = [("BOREHOLE_TRACE_CPU_HZ", "99"), ("PATH", "/bin")];
+/// let settings = Settings::from_variables(variables.map(|(name, value)| (name.to_owned(), value.to_owned())))?;
+/// assert_eq!((settings.is_enabled, settings.cpu_hz), (true, Some(99)));
+///
+/// let misspelt = [("BOREHOLE_TRACE_HZ".to_owned(), "99".to_owned())];
+/// assert!(Settings::from_variables(misspelt).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
@@ -186,14 +203,12 @@ fn switch(value: &str) -> Result<bool, String> {
 }
 
 fn compression(value: &str) -> Result<Compression, String> {
-    match value {
-        "none" => Ok(Compression::None),
-        "gzip" => Ok(Compression::Gzip),
-        #[cfg(feature = "zstd")]
-        "zstd" => Ok(Compression::Zstd),
-        #[cfg(not(feature = "zstd"))]
-        "zstd" => Err("gzip or none: this program is built without the feature zstd".to_owned()),
-        _ => Err("gzip, zstd or none".to_owned()),
+    match value.parse() {
+        Ok(known) if !WRITTEN.contains(&known) => {
+            Err("gzip or none: this program is built without the feature zstd".to_owned())
+        }
+        Ok(known) => Ok(known),
+        Err(_) => Err("gzip, zstd or none".to_owned()),
     }
 }
 

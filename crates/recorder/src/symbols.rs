@@ -158,8 +158,20 @@ fn resolve(address: u64) -> Vec<Symbol> {
     symbols
 }
 
-/// Appends the return addresses of the calling thread, the leaf first, at most `most`; none on systems other than Unix. If the function at `from` is among
-/// the callers, it is left out with those that it called; if that at `to` is, it is left out with those that called it.
+/// Appends the return addresses of the calling thread, the leaf first, at most `most`; none on systems other than Unix. If the
+/// function at `from` is among the callers, it is left out with those that it called; if that at `to` is, it is left out with those
+/// that called it.
+///
+/// # Examples
+///
+/// ```
+/// use std::ptr::null;
+/// use borehole_recorder::capture_stack;
+///
+/// let mut stack = Vec::new();
+/// capture_stack(&mut stack, 64, null(), null());
+/// assert!(!stack.is_empty() || cfg!(not(unix)));
+/// ```
 #[cfg(feature = "stacks")]
 pub fn capture_stack(addresses: &mut Vec<u64>, most: usize, from: *const (), to: *const ()) {
     let start = addresses.len();

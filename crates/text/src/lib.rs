@@ -12,10 +12,13 @@ mod amount;
 mod digits;
 mod error;
 mod escape;
+#[cfg(feature = "tables")]
 mod fit;
 mod json_ascii;
 mod json_lines;
 pub mod lossless;
+mod names;
+#[cfg(feature = "tables")]
 mod table;
 mod utc;
 mod warning;
@@ -28,9 +31,12 @@ pub use escape::{
     document, make_line, make_lines, markup, printable, printable_lines, push_document, shell_bytes,
     shell_word,
 };
+#[cfg(feature = "tables")]
 pub use fit::{KeptEnd, crop, crop_middle, pad, width};
 pub use json_ascii::put_ascii_json;
 pub use json_lines::LineWriter;
+pub use names::UnknownName;
+#[cfg(feature = "tables")]
 pub use table::{TextColumn, TextTable, WIDEST_INNER, WIDEST_LAST};
 pub use utc::iso_utc;
 pub use warning::{Warning, WarningKind};

@@ -7,7 +7,7 @@
 //! * [`put_varint`] and [`put_varint_signed`] write.
 //!
 //! * [`Envelope`](envelope::Envelope) reads plain bytes, gzip members and Zstandard frames as one stream, and [`Window`] slides
-//!   over it. [`GzipWriter`](envelope::GzipWriter) and [`ZstdWriter`](zstd::ZstdWriter) write.
+//!   over it. [`CompressedWriter`](envelope::CompressedWriter) writes in a [`Compression`].
 //! * [`Decoded`](encoding::Decoded) turns UTF-16 and byte-order marks into plain UTF-8.
 //! * [`Effort`] keeps a search behind damage linear in the length of its input.
 //!
@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod compression;
 mod cursor;
 mod effort;
 pub mod encoding;
@@ -25,6 +26,7 @@ mod varint;
 mod window;
 mod write_out;
 
+pub use compression::Compression;
 pub use cursor::{Cursor, Error, ErrorKind};
 pub use effort::Effort;
 #[cfg(feature = "zstd")]

@@ -33,7 +33,12 @@ pub use view::{
     ValueChange,
 };
 
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
 use crate::pattern::Pattern;
+use crate::query::label_key;
 
 /// A query about two sides.
 #[derive(Clone, Debug)]
@@ -92,6 +97,32 @@ pub enum Per {
     Input,
     /// The distinct values of the label with this key, such as requests or jobs.
     Label(Vec<u8>),
+}
+
+/// The name that options state: `samples`, `time` or `input`, or `label:KEY`.
+impl fmt::Display for Per {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Samples => f.write_str("samples"),
+            Self::Time => f.write_str("time"),
+            Self::Input => f.write_str("input"),
+            Self::Label(key) => write!(f, "label:{}", String::from_utf8_lossy(key)),
+        }
+    }
+}
+
+/// Parses a name that is displayed. All other text is the key of a label.
+impl FromStr for Per {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(match name {
+            "samples" => Self::Samples,
+            "time" => Self::Time,
+            "input" => Self::Input,
+            label => Self::Label(label_key(label)),
+        })
+    }
 }
 
 /// The properties by which frames are identical.

@@ -4,6 +4,7 @@
 //! standard deviation of a binomial count, which neighbouring polls that are alike still stay within. A percentile changed if
 //! the bounds of both sides lie apart. A maximum has no such bounds, and is never marked.
 
+use borehole_text::named;
 use serde::Serialize;
 
 use super::activity::PlaceRow;
@@ -35,6 +36,8 @@ impl TokioMeasure {
         }
     }
 }
+
+named!(TokioMeasure, "measure");
 
 /// A figure of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -79,6 +82,8 @@ impl Quantile {
         }
     }
 }
+
+named!(Quantile, "quantile");
 
 /// A figure on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -199,6 +204,19 @@ fn paired(before: &[NamedSpread], after: &[NamedSpread]) -> Vec<TokioChange> {
 mod tests {
     use super::super::histogram::Durations;
     use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for &measure in TokioMeasure::ALL {
+            assert_eq!(measure.to_string().parse(), Ok(measure));
+        }
+        for &quantile in Quantile::ALL {
+            assert_eq!(quantile.to_string().parse(), Ok(quantile));
+        }
+        for &severity in crate::tokio::Severity::ALL {
+            assert_eq!(severity.to_string().parse(), Ok(severity));
+        }
+    }
 
     fn spread(count: u64, scale: u64) -> Spread {
         let mut durations = Durations::default();

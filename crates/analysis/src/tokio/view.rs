@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds on the clock of the trace, which begins at [`TokioView::start_ns`].
 
+use borehole_text::named;
 use serde::Serialize;
 
 use crate::json;
@@ -158,6 +159,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::Info, Self::Warning, Self::Critical];
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -168,6 +172,8 @@ impl Severity {
         }
     }
 }
+
+named!(Severity, "severity");
 
 /// A finding of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]

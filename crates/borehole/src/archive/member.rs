@@ -7,6 +7,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Source;
 
 /// A profile that was unpacked from an archive. It can be read any number of times.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "folded")] {
+/// use borehole::model::Count;
+/// use borehole::{Archive, Input, InputOptions, Source, Unpacked, import_all};
+///
+/// let (mut archive, stacks) = (tar::Builder::new(Vec::new()), b"main;query 3\n");
+/// let mut header = tar::Header::new_gnu();
+/// header.set_size(stacks.len() as u64);
+/// archive.append_data(&mut header, "api/cpu.folded", &stacks[..])?;
+///
+/// let archive = Source::reader("run.tar", std::io::Cursor::new(archive.into_inner()?));
+/// let options = InputOptions::default();
+/// let Unpacked::Archive(archive) = Archive::unpack(archive, &options)? else { panic!("an archive") };
+/// for member in archive.members() {
+///     assert_eq!(member.name(), "run.tar/api/cpu.folded");
+///     let mut count = Count::default();
+///     import_all([Input::open(member.source(), &options)?], &mut count)?;
+///     assert_eq!(count.samples, 3);
+/// }
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ArchiveMember {
     /// The name of the archive, and that in the archive: `run.zip/api/cpu.pb.gz`.

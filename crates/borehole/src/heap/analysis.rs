@@ -11,6 +11,22 @@ const LEAST_GOAL_BYTES: usize = 64 << 20;
 
 /// Builds the graph of the heap whose memory is in `dump`, which is freed as soon as it has been walked.
 ///
+/// # Examples
+///
+/// ```
+/// use std::path::Path;
+/// use borehole::heap::{AnalyzeOptions, Dump, Graph as _, analyze};
+///
+/// /// The number of values in the heap of a dump.
+/// fn values(dump: &Path) -> Result<usize, Box<dyn std::error::Error>> {
+///     let dump = Dump::read(std::fs::File::open(dump)?)?;
+///     let (graph, analysis) = analyze(dump, &AnalyzeOptions::default())?;
+///     assert!(analysis.doubt.is_none(), "all blocks are found");
+///     Ok(graph.counts().nodes)
+/// }
+/// assert!(values(Path::new("missing.rdump")).is_err());
+/// ```
+///
 /// # Errors
 /// If the process does not run PHP, or an unsupported version.
 pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, Analysis), Error> {
@@ -19,6 +35,23 @@ pub fn analyze(dump: Dump, options: &AnalyzeOptions<'_>) -> Result<(HeapGraph, A
 
 /// Like [`analyze`], with a graph that is stored like this: a packed one takes less memory, and is read in order, as by
 /// [`write()`](super::write()) to `.rmem`.
+///
+/// # Examples
+///
+/// ```
+/// use std::fs::File;
+/// use std::path::Path;
+/// use borehole::heap::{AnalyzeOptions, Dump, GraphStorage, HeapFormat, analyze_as, write};
+///
+/// /// Turns a dump into a graph.
+/// fn convert(dump: &Path, graph: &Path) -> Result<(), Box<dyn std::error::Error>> {
+///     let dump = Dump::read(File::open(dump)?)?;
+///     let (found, _) = analyze_as(dump, &AnalyzeOptions::default(), GraphStorage::Packed)?;
+///     write(&found, HeapFormat::Rmem, false, "graph", File::create(graph)?)?;
+///     Ok(())
+/// }
+/// assert!(convert(Path::new("missing.rdump"), Path::new("graph.rmem")).is_err());
+/// ```
 ///
 /// # Errors
 /// As [`analyze`].

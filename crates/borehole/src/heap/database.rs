@@ -104,6 +104,26 @@ impl From<ServerSoftware> for HeapFormat {
 /// Adds `graph` as a run to the database at `address`. While others write to a file, it waits for its turn, and calls `waiting`
 /// once.
 ///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use borehole::heap::{Address, HeapFile, OpenOptions, add_run};
+///
+/// let json = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
+/// let heap = HeapFile::reader("upload", &json[..])?;
+/// let opened = heap.graph(&OpenOptions::default())?;
+/// let folder = tempfile::tempdir()?;
+/// let address = Address::new(&folder.path().join("heaps.db"));
+/// for _ in 0..2 {
+///     add_run(&*opened.graph, &address, "2026-01-31T12:00:00Z", &mut || println!("waiting"))?;
+/// }
+/// let Address::File(path) = &address else { panic!("no server") };
+/// assert_eq!(HeapFile::open(path)?.graph(&OpenOptions::default())?.graph.counts().nodes, 1);
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the database cannot be written.
 pub fn add_run(
@@ -131,6 +151,22 @@ fn is_locked<T>(done: &Result<T, borehole_sql::Error>) -> bool {
 
 /// Writes `graph` as the only run of a new SQLite database, which becomes visible only when it is complete. If it replaces a
 /// database that a writer left unfinished, that one is first rolled back, so that none of its journal files reach the new one.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::heap::{HeapFile, HeapFormat, OpenOptions, write_database};
+/// use borehole::{Existing, Output};
+///
+/// let json = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
+/// let heap = HeapFile::reader("upload", &json[..])?;
+/// let opened = heap.graph(&OpenOptions::default())?;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("heap.db");
+/// write_database(&*opened.graph, Output::create_private(&path, Existing::Keep)?, "2026-01-31T12:00:00Z")?;
+/// assert_eq!(HeapFile::open(&path)?.format(), HeapFormat::Sqlite);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If the file cannot be written, someone is writing the database that it replaces, or someone else has created a file that

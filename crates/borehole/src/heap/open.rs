@@ -50,6 +50,7 @@ pub struct OpenOptions<'o> {
 }
 
 /// An opened graph.
+#[non_exhaustive]
 pub struct Opened<'f> {
     /// The graph.
     pub graph: Box<dyn Graph + Send + Sync + 'f>,

@@ -11,6 +11,20 @@ const BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes `graph` to `output`, whose name is for messages.
 ///
+/// # Examples
+///
+/// ```
+/// use borehole::heap::{HeapFile, HeapFormat, OpenOptions, write};
+///
+/// let json = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
+/// let heap = HeapFile::reader("upload", &json[..])?;
+/// let opened = heap.graph(&OpenOptions::default())?;
+/// let mut lines = Vec::new();
+/// write(&*opened.graph, HeapFormat::Lines, false, "lines", &mut lines)?;
+/// assert!(lines.starts_with(br#"{"type":"heap""#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `output` cannot be written, or the format cannot be written as a stream.
 pub fn write(

@@ -71,6 +71,19 @@ impl serde::Serialize for RecordCounts {
 
 /// Counts the records of a source, up to the first that is damaged. A `tachyon` file is memory-mapped, as for reading, and
 /// only the part in use is held.
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "rbt")] {
+/// use borehole::{Format, Source, count_records};
+///
+/// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
+/// let counts = count_records(Format::Rbt, Source::path(trace)?);
+/// assert!(counts.by_type["SAMPLE"] > 0);
+/// # }
+/// # Ok::<(), borehole::Error>(())
+/// ```
 #[must_use]
 pub fn count_records(format: Format, source: Source) -> RecordCounts {
     let by_type = |by_type| RecordCounts { by_type, compressed_bytes: None };

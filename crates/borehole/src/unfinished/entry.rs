@@ -74,6 +74,20 @@ impl Deref for UnfinishedPath {
 
 /// Removes the temporary files of all outputs that are not complete, for a program that has to end without dropping them: because
 /// an allocation failed, for example. It allocates only for very long paths.
+///
+/// # Examples
+///
+/// ```
+/// use borehole::{Compression, Existing, Output, remove_unfinished};
+///
+/// let folder = tempfile::tempdir()?;
+/// let output = Output::create(folder.path().join("a.folded"), Existing::Keep, Compression::None)?;
+/// let unfinished = output.unfinished().map(std::path::Path::to_owned).unwrap_or_default();
+/// assert!(unfinished.exists());
+/// remove_unfinished();
+/// assert!(!unfinished.exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn remove_unfinished() {
     for place in &PLACES {
         let path = match place.try_lock() {

@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use borehole::formats::rbt::{SegmentCompression, SegmentOutput};
 use borehole::model::{Context, Count, Sample, Tables};
 use borehole::{
     Advice, Error, Format, Input, InputOptions, Limits, ProfileSink, ReadOptions, Recovery, Source, Target,
@@ -13,6 +12,7 @@ use borehole::{
 };
 use borehole_testkit::{Scratch, corpus, corpus_files, read_corpus};
 use borehole_wire::envelope::Envelope;
+use borehole_wire::envelope::GzipWriter;
 use borehole_wire::zstd::ZstdWriter;
 
 fn open(bytes: &[u8]) -> Result<Input, Error> {
@@ -20,7 +20,7 @@ fn open(bytes: &[u8]) -> Result<Input, Error> {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut member = SegmentOutput::new(Vec::new(), SegmentCompression::Gzip);
+    let mut member = GzipWriter::new(Vec::new());
     member.write_all(bytes).unwrap();
     member.complete().unwrap()
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panics, in helper functions too")]
 
 mod accepted;
+mod budget;
 mod conversions;
 mod errors;
 mod in_memory;

@@ -8,7 +8,7 @@ mod of_profiles {
         Codec, Destination, Detect, Document, EventSupport, Exporting, Import, ImportDocument,
         ImportEnveloped, ImportPlain, MakeSpool, PlainInput, Spool,
     };
-    pub(super) use borehole::formats::{Error, ErrorKind, Position, UnknownFormat};
+    pub(super) use borehole::formats::{Error, ErrorKind, Position, UnknownName};
     pub(super) use borehole::memory::OverBudget;
     pub(super) use borehole::model::{
         Addresses, Annotation, Column, Context, Event, FieldKind, FieldShape, Frame, FrameId, FrameText,

@@ -161,7 +161,7 @@ impl Write for Limited {
 #[test]
 fn incomplete_compressed_output_looks_incomplete() {
     let written = Arc::<Mutex<Vec<u8>>>::default();
-    let mut output = Output::direct("there", Limited(written.clone(), 1 << 20), Compression::Gzip);
+    let mut output = Output::direct("there", Limited(written.clone(), 1 << 20), Compression::Gzip).unwrap();
     output.write_all(b"half of").unwrap();
     output.flush().unwrap();
     drop(output);

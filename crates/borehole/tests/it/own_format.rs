@@ -3,7 +3,6 @@
 use std::io::{self, BufRead as _, Write};
 use std::ops::ControlFlow;
 
-use borehole::formats::rbt::{SegmentCompression, SegmentOutput};
 use borehole::formats::registry::{Codec, Destination, Detect, EventSupport, Exporting, Import, PlainInput};
 use borehole::formats::{self, ReadError};
 use borehole::model::{Context, Frame, Sample, Segment, Tables};
@@ -11,6 +10,7 @@ use borehole::{
     BorrowedInput, Export, Facts, Format, Input, InputOptions, Losses, OwnFormat, Position, ProfileSink,
     ReadOptions, Recovery, Source, Target, WriteOptions, convert, import_all,
 };
+use borehole_wire::envelope::GzipWriter;
 
 /// A first line `toy 1`, then a stack per line, from the root to the leaf.
 static TOY: OwnFormat = OwnFormat {
@@ -29,7 +29,7 @@ fn options() -> InputOptions {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut member = SegmentOutput::new(Vec::new(), SegmentCompression::Gzip);
+    let mut member = GzipWriter::new(Vec::new());
     member.write_all(bytes).unwrap();
     member.complete().unwrap()
 }

@@ -1,15 +1,16 @@
 //! Counting the records of a file.
 
+use borehole::Compression;
 use std::fs::File;
 use std::io::{Cursor, Write as _};
 
-use borehole::formats::tachyon::{PythonFrame, SampleCompression, Writer, WriterOptions};
+use borehole::formats::tachyon::{PythonFrame, Writer, WriterOptions};
 use borehole::model::{Count, Tables};
 use borehole::{Format, Input, InputOptions, Source, count_records};
 use borehole_testkit::allocations::allocations;
 
 /// Many samples, plain or compressed: a file much larger than the memory for reading it.
-fn large(compression: SampleCompression, samples: u64) -> Vec<u8> {
+fn large(compression: Compression, samples: u64) -> Vec<u8> {
     let options = WriterOptions { compression, ..WriterOptions::default() };
     let mut writer = Writer::new(Cursor::new(Vec::new()), options).unwrap();
     let frame = |name: &'static str| PythonFrame {
@@ -35,7 +36,7 @@ fn large(compression: SampleCompression, samples: u64) -> Vec<u8> {
 #[test]
 fn counting_records_takes_no_more_memory_than_reading() {
     let folder = tempfile::tempdir().unwrap();
-    for compression in [SampleCompression::None, SampleCompression::Zstd] {
+    for compression in [Compression::None, Compression::Zstd] {
         let path = folder.path().join("large.bin");
         let samples = 1_000_000;
         File::create(&path).unwrap().write_all(&large(compression, samples)).unwrap();

@@ -1,9 +1,10 @@
 //! Work moves to other threads: a program opens an input on one, and reads or writes on another.
 
+use borehole::Compression;
 use std::sync::mpsc;
 use std::{io, thread};
 
-use borehole::formats::rbt::{FrameDef, SegmentCompression, SegmentedWriter};
+use borehole::formats::rbt::{FrameDef, SegmentedWriter};
 use borehole::model::{Count, Tables};
 use borehole::{Archive, Export, Format, Input, InputOptions, Output, Redact, Source, Target, convert};
 use borehole_testkit::corpus;
@@ -66,7 +67,7 @@ fn a_segmented_writer_moves_into_the_thread_that_samples() {
         move |file: Vec<u8>| send.send(file).map_err(io::Error::other),
         10_000,
         1_000_000,
-        SegmentCompression::None,
+        Compression::None,
     )
     .unwrap();
     let sampler = thread::spawn(move || {

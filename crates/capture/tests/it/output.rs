@@ -1,5 +1,6 @@
 //! Live files.
 
+use borehole_formats::Compression;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
@@ -12,7 +13,7 @@ use borehole_capture::{
     SharedStream, StopMode, Subject,
 };
 use borehole_formats::ReadOptions;
-use borehole_formats::rbt::{Reader, Record, SegmentCompression};
+use borehole_formats::rbt::{Reader, Record};
 use borehole_model::{Context, ProfileSink as _, Segment, Tables};
 
 use crate::fake::Act::{Gone, Stack};
@@ -44,7 +45,7 @@ fn content(path: &Path) -> Vec<u8> {
 fn samples_are_in_the_file_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.rbt");
-    for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
+    for compression in [Compression::None, Compression::Gzip] {
         let mut output = RbtOutput::single(
             RbtOptions { compression, ..RbtOptions::default() },
             File::create(&path).unwrap(),
@@ -82,8 +83,7 @@ fn each_compressed_segment_is_a_gzip_member() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.rbt.gz");
     let file = SharedStream::from(File::create(&path).unwrap());
-    let options =
-        RbtOptions { compression: SegmentCompression::Gzip, timestamps: true, ..RbtOptions::default() };
+    let options = RbtOptions { compression: Compression::Gzip, timestamps: true, ..RbtOptions::default() };
     let mut output = RbtOutput::single(options, file);
     let options = SampleOptions {
         period: Some(Duration::from_millis(10)),
@@ -195,7 +195,7 @@ fn a_stream_that_cannot_be_written_ends_the_session_with_its_error() {
 fn the_time_between_two_segments_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.rbt");
-    for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
+    for compression in [Compression::None, Compression::Gzip] {
         let options = RbtOptions { timestamps: true, compression, ..RbtOptions::default() };
         let mut output = RbtOutput::single(options, File::create(&path).unwrap());
         let options = SampleOptions { period: Some(Duration::from_millis(1)), ..SampleOptions::default() };

@@ -35,7 +35,7 @@ pub(crate) struct DiffArgs {
 
     /// Compare per samples (shares of all samples), time (from the first sample to the last), input (runs of the same work),
     /// or distinct value of a label, such as request (`label:time` for a label with one of these names)
-    #[arg(long, value_name = "samples|time|input|LABEL", value_parser = parse_per, default_value = "samples")]
+    #[arg(long, value_name = "samples|time|input|LABEL", default_value = "samples")]
     pub(crate) per: Per,
 
     #[command(flatten)]
@@ -190,17 +190,6 @@ impl DiffArgs {
             inputs: "inputs",
         }
     }
-}
-
-// clap requires this signature.
-#[expect(clippy::unnecessary_wraps)]
-fn parse_per(text: &str) -> Result<Per, String> {
-    Ok(match text {
-        "samples" => Per::Samples,
-        "time" => Per::Time,
-        "input" => Per::Input,
-        label => Per::Label(label.strip_prefix("label:").unwrap_or(label).as_bytes().to_vec()),
-    })
 }
 
 /// A percentage as a fraction of 1.

@@ -129,7 +129,7 @@ impl HeapDumpArgs {
                 !io::stdout().is_terminal(),
                 "unsupported output: expected a file or a pipe, found a terminal; name one with -o"
             );
-            return Ok(Output::direct(STDOUT, io::stdout(), Compression::None));
+            return Ok(Output::direct(STDOUT, io::stdout(), Compression::None)?);
         };
         begin(path, Existing::replacing(self.force))
     }

@@ -26,7 +26,7 @@ pub(crate) use explore::HeapExploreArgs;
 pub(crate) use file::{AnalyzeArgs, ExportArgs, HeapInputArgs};
 use info::HeapInfoArgs;
 pub(crate) use live::{CaptureArgs, CopyArgs, HeapDumpArgs};
-pub(crate) use output::{GraphFormat, GraphOutput, TextOutput};
+pub(crate) use output::{GraphOutput, TextOutput};
 pub(crate) use password::WaitArgs;
 pub(crate) use report::{HeapReportArgs, ReportOptions, ReportOutput};
 pub(crate) use viz::VizArgs;

@@ -7,7 +7,8 @@ use anyhow::{bail, ensure};
 use borehole::heap::sql::{Access, AddedRun, Server};
 use borehole::heap::{self, Address, Graph, HeapFormat};
 use borehole::{Compression, Existing, Output};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use super::password::{self, WaitArgs};
@@ -25,8 +26,8 @@ pub(crate) struct GraphOutput {
     pub(crate) output: Option<PathBuf>,
 
     /// The format, instead of the one that the extension selects
-    #[arg(short, long, visible_alias = "to", value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<GraphFormat>,
+    #[arg(short, long, visible_alias = "to", value_parser = graph_format(), value_name = "FORMAT")]
+    pub(crate) format: Option<HeapFormat>,
 
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
@@ -55,29 +56,23 @@ impl GraphTarget {
     }
 }
 
-/// A format of graphs that can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GraphFormat {
-    /// Reli's container, the fastest to open
-    Rmem,
-    /// Reli's JSON
-    Json,
-    /// A line of JSON for each node, edge, location and fact
-    #[value(name = "jsonl")]
-    Lines,
-    /// For Eclipse MAT and VisualVM
-    Hprof,
-    /// For Chrome's developer tools
-    #[value(name = "heapsnapshot")]
-    HeapSnapshot,
-    /// An SQLite database
-    #[value(name = "sqlite3", alias = "sqlite")]
-    Sqlite,
-    /// A PostgreSQL database; the output is its address
-    Postgresql,
-    /// A MySQL or MariaDB database; the output is its address
-    #[value(alias = "mariadb")]
-    Mysql,
+/// Parses a format of graphs that can be written.
+fn graph_format() -> impl TypedValueParser<Value = HeapFormat> {
+    let written = HeapFormat::ALL.iter().filter_map(|&format| {
+        let (help, alias) = match format {
+            HeapFormat::Rmem => ("Reli's container, the fastest to open", None),
+            HeapFormat::Json => ("Reli's JSON", None),
+            HeapFormat::Lines => ("A line of JSON for each node, edge, location and fact", None),
+            HeapFormat::Hprof => ("For Eclipse MAT and VisualVM", None),
+            HeapFormat::HeapSnapshot => ("For Chrome's developer tools", None),
+            HeapFormat::Sqlite => ("An SQLite database", Some("sqlite")),
+            HeapFormat::Postgresql => ("A PostgreSQL database; the output is its address", None),
+            HeapFormat::Mysql => ("A MySQL or MariaDB database; the output is its address", Some("mariadb")),
+            _ => return None,
+        };
+        Some(PossibleValue::new(format.name()).help(help).aliases(alias))
+    });
+    PossibleValuesParser::new(written).try_map(|name| name.parse::<HeapFormat>())
 }
 
 /// The output of a text about a heap, which only its owner can read.
@@ -125,7 +120,7 @@ impl TextOutput {
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let output = match self.path() {
             Some(path) => begin(path, Existing::replacing(self.force))?,
-            None => Output::direct(STDOUT, data(), Compression::None),
+            None => Output::direct(STDOUT, data(), Compression::None)?,
         };
         complete(output, text)
     }
@@ -159,21 +154,6 @@ fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     drop(begin(path, existing)?);
     interrupt::unfinished(None);
     Ok(())
-}
-
-impl From<GraphFormat> for HeapFormat {
-    fn from(format: GraphFormat) -> Self {
-        match format {
-            GraphFormat::Rmem => Self::Rmem,
-            GraphFormat::Json => Self::Json,
-            GraphFormat::Lines => Self::Lines,
-            GraphFormat::Hprof => Self::Hprof,
-            GraphFormat::HeapSnapshot => Self::HeapSnapshot,
-            GraphFormat::Sqlite => Self::Sqlite,
-            GraphFormat::Postgresql => Self::Postgresql,
-            GraphFormat::Mysql => Self::Mysql,
-        }
-    }
 }
 
 impl GraphOutput {
@@ -213,7 +193,7 @@ impl GraphOutput {
             bail!("expected the address of a server, found a file")
         };
         let format = HeapFormat::from(server.kind());
-        let asked = self.format.map_or(format, HeapFormat::from);
+        let asked = self.format.unwrap_or(format);
         ensure!(
             asked == format,
             "unsupported output: expected {}, found the address of a {} server",
@@ -228,7 +208,7 @@ impl GraphOutput {
     fn checked_format(&self) -> anyhow::Result<HeapFormat> {
         let by_name = self.path().and_then(HeapFormat::from_path);
         let format = match (self.format, by_name, self.path()) {
-            (Some(format), ..) => format.into(),
+            (Some(format), ..) => format,
             (None, Some(format), _) => format,
             (None, None, None) => HeapFormat::Json,
             (None, None, Some(path)) => bail!(
@@ -275,7 +255,7 @@ impl GraphOutput {
                 Ok(output.complete()?)
             }
             None => {
-                let mut output = Output::direct(STDOUT, data(), Compression::None);
+                let mut output = Output::direct(STDOUT, data(), Compression::None)?;
                 heap::write(graph, format, self.pretty, STDOUT, &mut output)?;
                 Ok(output.complete()?)
             }

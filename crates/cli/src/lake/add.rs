@@ -22,7 +22,7 @@ use super::clock::undated_length_ns;
 use super::origin::OriginArgs;
 use super::times::instant;
 use crate::exit::Exit;
-use crate::inputs::{format_name, is_stdin};
+use crate::inputs::is_stdin;
 use crate::interrupt::{self, Interruptible};
 use crate::messages::{self, out, say, show};
 use crate::progress;
@@ -47,7 +47,7 @@ pub(crate) struct AddArgs {
     at: Option<i64>,
 
     /// Format of the inputs, instead of detecting it (`borehole formats` lists them)
-    #[arg(long, value_name = "FORMAT", value_parser = format_name)]
+    #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
 
     /// Print one JSON object per input

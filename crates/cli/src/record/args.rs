@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use borehole::Compression;
 use borehole::Format;
 use borehole::capture::{
     Grouping, Idle, NativeFrames, PhpOptions, ProgramOptions, PythonOptions, PythonVersion, RbtOptions,
     RequestLabels, Runtimes, SampleOptions, SampledTasks, SampledThreads, StopMode, SubjectOptions,
 };
-use borehole::formats::rbt::SegmentCompression;
 use borehole::formats::tachyon::Opcodes;
 use borehole_analysis::Pattern;
 use borehole_php::PhpRelease;
@@ -23,7 +23,6 @@ use super::output::{
 };
 use super::targets::Targets;
 use crate::convert::TimestampMode;
-use crate::inputs::format_name;
 use crate::outputs::{file, format_of_name, is_gzip};
 use crate::stdout::STDOUT;
 use crate::values::duration;
@@ -57,7 +56,7 @@ pub(crate) struct RecordArgs {
     output: Option<PathBuf>,
 
     /// Format to write, instead of the one of the output's name [default: rbt; of Python: tachyon]
-    #[arg(short, long, visible_alias = "to", value_name = "FORMAT", value_parser = format_name)]
+    #[arg(short, long, visible_alias = "to", value_name = "FORMAT")]
     format: Option<Format>,
 
     /// Replace the output if it exists; in a folder, each file that is written
@@ -393,7 +392,7 @@ impl RecordArgs {
         Self { output: Some(path.to_owned()), ..self.clone() }
     }
 
-    fn rbt_options(&self, compression: SegmentCompression) -> RbtOptions {
+    fn rbt_options(&self, compression: Compression) -> RbtOptions {
         let otherwise = RbtOptions::default();
         RbtOptions {
             timestamps: !matches!(self.timestamps, Some(TimestampMode::None)),
@@ -437,8 +436,7 @@ impl RecordArgs {
 
     pub(crate) fn destination(&self) -> anyhow::Result<RecordingOutput> {
         let path = file(self.output.as_deref());
-        let compression =
-            if is_gzip(path, self.compress)? { SegmentCompression::Gzip } else { SegmentCompression::None };
+        let compression = if is_gzip(path, self.compress)? { Compression::Gzip } else { Compression::None };
         let rbt = self.rbt_options(compression);
         let earlier = Earlier::replacing(self.force);
         if let Some(folder) = path.filter(|path| path.as_os_str().as_encoded_bytes().ends_with(b"/")) {

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context as _, bail};
+use borehole::Compression;
 use borehole::capture::{
     Coordinator, Ending, Error, LiveSink, RbtOptions, RbtOutput, SampleOptions, SampleStatistics,
     SamplingSession, SharedStream,
 };
 use borehole::formats::phpspy::{ExportOptions, OpcodeOutput};
-use borehole::formats::rbt::SegmentCompression;
 use borehole::model::{Context, Sample};
 use borehole::{Existing, Export, Format, Output, ProfileSink, Target, append_live, create_live};
 
@@ -137,7 +137,7 @@ impl Single {
     fn check(&self) -> anyhow::Result<()> {
         match &self.place {
             RecordingPlace::Stdout => {
-                refuse_terminal(self.format(), self.rbt.compression == SegmentCompression::Gzip)
+                refuse_terminal(self.format(), self.rbt.compression == Compression::Gzip)
             }
             RecordingPlace::File { path, earlier, files } => {
                 if let Some(folder) =
@@ -245,9 +245,9 @@ impl Single {
 
     /// A file that appears when it is complete, or standard output.
     fn whole(&self) -> Result<Output, borehole::Error> {
-        let compression = compression(self.format(), self.rbt.compression == SegmentCompression::Gzip);
+        let compression = compression(self.format(), self.rbt.compression == Compression::Gzip);
         match &self.place {
-            RecordingPlace::Stdout => Ok(Output::direct(STDOUT, data(), compression)),
+            RecordingPlace::Stdout => Output::direct(STDOUT, data(), compression),
             RecordingPlace::File { path, earlier, .. } => {
                 Output::create(path, earlier.existing(), compression)
             }
@@ -437,10 +437,8 @@ impl Workers {
     fn output(&self, path: PathBuf) -> RbtOutput {
         let earlier = self.earlier;
         match self.rbt.compression {
-            SegmentCompression::None => opened_once(self.rbt, move || open(&path, earlier)),
-            SegmentCompression::Gzip => {
-                RbtOutput::new(self.rbt, Box::new(CompressedFile::new(path, earlier)))
-            }
+            Compression::None => opened_once(self.rbt, move || open(&path, earlier)),
+            _ => RbtOutput::new(self.rbt, Box::new(CompressedFile::new(path, earlier))),
         }
     }
 }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use borehole::capture::{SegmentStreams, SharedStream};
 use borehole::formats::ReadOptions;
+use borehole::formats::rbt::EventReader;
 use borehole::formats::rbt::layout::EventType;
-use borehole::formats::rbt::{EventReader, SegmentCompression};
 use borehole::{
     Compression, Existing, Format, Input, InputOptions, Output, Source, Target, append_live, import_all,
     open_live,
@@ -32,8 +32,8 @@ const UNFINISHED: &str = ".borehole-";
 const WORKER: &str = "worker_";
 
 /// The name of the file of a worker, which is told apart by a number.
-pub(super) fn name(number: i32, compression: SegmentCompression) -> String {
-    let extension = if compression == SegmentCompression::Gzip { "rbt.gz" } else { "rbt" };
+pub(super) fn name(number: i32, compression: Compression) -> String {
+    let extension = if compression == Compression::Gzip { "rbt.gz" } else { "rbt" };
     format!("{WORKER}{number}.{extension}")
 }
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     fn compressed(bytes: &[u8], path: &Path) -> Vec<u8> {
-        let mut output = Output::direct("", File::create(path).unwrap(), Compression::Gzip);
+        let mut output = Output::direct("", File::create(path).unwrap(), Compression::Gzip).unwrap();
         output.write_all(bytes).unwrap();
         output.complete().unwrap();
         fs::read(path).unwrap()

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
+use borehole::Compression;
 use borehole::Format;
 use borehole::capture::{
     Grouping, PhpOptions, RbtOptions, Runtimes, SampleOptions, StopMode, SubjectOptions,
 };
-use borehole::formats::rbt::SegmentCompression;
 use borehole_analysis::Pattern;
 use clap::{Args, ValueEnum};
 
@@ -243,7 +243,7 @@ impl CommonArgs {
 
     fn rbt(&self) -> RbtOptions {
         let timestamps = self.rbt_timestamps == "delta";
-        let compression = if self.rbt_compress { SegmentCompression::Gzip } else { SegmentCompression::None };
+        let compression = if self.rbt_compress { Compression::Gzip } else { Compression::None };
         RbtOptions { timestamps, compression, ..RbtOptions::default() }
     }
 

@@ -17,8 +17,8 @@ use super::inspect::{TargetArgs, parse_switch};
 use super::report::{self, PrettyArgs, ReportFormat};
 use crate::exit::Exit;
 use crate::heap::{
-    self, AnalyzeArgs, CaptureArgs, CopyArgs, ExportArgs, FailureArgs, GraphFormat, GraphOutput,
-    HeapDumpArgs, HeapInputArgs, HeapReportArgs, PhpHeapArgs, ReportOutput, WaitArgs, WalkArgs,
+    self, AnalyzeArgs, CaptureArgs, CopyArgs, ExportArgs, FailureArgs, GraphOutput, HeapDumpArgs,
+    HeapInputArgs, HeapReportArgs, PhpHeapArgs, ReportOutput, WaitArgs, WalkArgs,
 };
 use crate::values::{MemoryLimit, size};
 
@@ -105,10 +105,10 @@ impl ReliOutputArgs {
     fn graph(&self) -> anyhow::Result<GraphOutput> {
         let by_name = self.output.as_deref().map(by_name);
         let format = match self.output_format {
-            None => by_name.unwrap_or(GraphFormat::Json),
-            Some(HeapOutputFormat::Json) => GraphFormat::Json,
-            Some(HeapOutputFormat::Rmem) => GraphFormat::Rmem,
-            Some(HeapOutputFormat::Sqlite3) => GraphFormat::Sqlite,
+            None => by_name.unwrap_or(HeapFormat::Json),
+            Some(HeapOutputFormat::Json) => HeapFormat::Json,
+            Some(HeapOutputFormat::Rmem) => HeapFormat::Rmem,
+            Some(HeapOutputFormat::Sqlite3) => HeapFormat::Sqlite,
             Some(HeapOutputFormat::Mysql) => return self.to_server(ServerSoftware::Mysql),
             Some(HeapOutputFormat::Postgresql) => return self.to_server(ServerSoftware::Postgresql),
             Some(other) => {
@@ -119,14 +119,14 @@ impl ReliOutputArgs {
                 )
             }
         };
-        let is_file = matches!(format, GraphFormat::Rmem | GraphFormat::Sqlite);
+        let is_file = matches!(format, HeapFormat::Rmem | HeapFormat::Sqlite);
         ensure!(
             !is_file || self.output.is_some(),
             "missing output: this format needs a file; name one with -o"
         );
-        let force = format != GraphFormat::Sqlite;
+        let force = format != HeapFormat::Sqlite;
         // Reli ignores the option for formats that cannot be indented.
-        let pretty = format == GraphFormat::Json && self.pretty.is_on(false);
+        let pretty = format == HeapFormat::Json && self.pretty.is_on(false);
         Ok(GraphOutput { output: self.output.clone(), format: Some(format), force, pretty, server: None })
     }
 
@@ -136,11 +136,11 @@ impl ReliOutputArgs {
 }
 
 /// Reli's rule for the format of an output: an unknown extension means JSON.
-fn by_name(path: &Path) -> GraphFormat {
+fn by_name(path: &Path) -> HeapFormat {
     match HeapFormat::from_path(path) {
-        Some(HeapFormat::Rmem) => GraphFormat::Rmem,
-        Some(HeapFormat::Sqlite) => GraphFormat::Sqlite,
-        _ => GraphFormat::Json,
+        Some(HeapFormat::Rmem) => HeapFormat::Rmem,
+        Some(HeapFormat::Sqlite) => HeapFormat::Sqlite,
+        _ => HeapFormat::Json,
     }
 }
 
@@ -306,7 +306,7 @@ pub(super) fn export_sqlite(args: &ExportSqliteArgs) -> anyhow::Result<Exit> {
     ensure!(!args.output.exists(), "{}: file exists", args.output.display());
     let output = GraphOutput {
         output: Some(args.output.clone()),
-        format: Some(GraphFormat::Sqlite),
+        format: Some(HeapFormat::Sqlite),
         ..GraphOutput::default()
     };
     ExportArgs { input: args.input.clone(), output, memory: HeapInputArgs::default() }.run()

@@ -68,7 +68,7 @@ pub(crate) struct TableArgs {
 
     /// Break samples down by pid, thread, interpreter, file, class, or the values of a label, or else of the metadata with
     /// that key; spans by the values of a field (`label:pid` for a label with one of these names)
-    #[arg(long, value_name = "LABEL|pid|thread|interpreter|file|class", value_parser = parse_by)]
+    #[arg(long, value_name = "LABEL|pid|thread|interpreter|file|class")]
     pub(crate) by: Option<By>,
 }
 
@@ -240,17 +240,4 @@ fn parse_crop(text: &str) -> Result<Crop, String> {
     let columns =
         text.parse().map_err(|_| format!("expected a number of columns or auto, found '{text}'"))?;
     Ok(Crop::Columns(columns))
-}
-
-// clap requires this signature.
-#[expect(clippy::unnecessary_wraps)]
-fn parse_by(text: &str) -> Result<By, String> {
-    Ok(match text {
-        "pid" | "process" => By::Process,
-        "interpreter" => By::Interpreter,
-        "thread" => By::Thread,
-        "file" => By::File,
-        "class" => By::Class,
-        label => By::Label(label.strip_prefix("label:").unwrap_or(label).as_bytes().to_vec()),
-    })
 }

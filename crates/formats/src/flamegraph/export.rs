@@ -121,6 +121,8 @@ impl<W: Write> Exporter<W> {
             stacks.gather(least, depth);
         }
         self.too_deep = deepest - depth;
+        let text_bytes = usize::try_from(stacks.text_bytes()).unwrap_or(usize::MAX);
+        tables.check_room(text_bytes).map_err(io::Error::from)?;
         stacks.each(|stack, count| {
             line.clear();
             stack.put(&mut line, |_| io::Result::Ok(()))?;

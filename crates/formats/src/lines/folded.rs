@@ -194,10 +194,14 @@ pub(crate) struct FrameNames {
 impl FrameNames {
     fn new(tables: &Tables, style: NameStyle, longest: usize) -> Self {
         let frames = vec![None; tables.frame_count()];
+        let mut texts = Tables::default();
+        if let Some(bytes) = tables.room_bytes() {
+            texts.set_budget(bytes);
+        }
         Self {
             style,
             longest,
-            texts: Tables::default(),
+            texts,
             frames,
             named: 0,
             text: Vec::new(),

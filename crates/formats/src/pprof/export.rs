@@ -7,13 +7,14 @@ use borehole_model::{
     Context, Measure, Mode, NativeModule, ProfileSink, Sample, Segment, StatedModules, StringId, Tables,
     Thread, ThreadNames, ValueType,
 };
+use borehole_wire::Compression;
 use hashbrown::HashMap;
 
 use super::encode::{ProfileHeader, depth_limit, number_type, scope_labels, write_samples};
 use super::layout::{PERIODS_COMMENT, SHOWN_PERIODS, metadata};
 use super::rows::StackRows;
 use super::symbols::DocumentSymbols;
-use super::write::{DocumentStream, FieldStream, FileCompression};
+use super::write::{DocumentStream, FieldStream};
 use crate::documents::numbered::Numbered;
 use crate::documents::samples::SampleScope;
 use crate::sums::losses::CUT_SUMS;
@@ -30,12 +31,13 @@ use crate::{Export, Losses};
 /// # Examples
 ///
 /// ```
-/// use borehole_formats::pprof::{Exporter, FileCompression};
+/// use borehole_formats::Compression;
+/// use borehole_formats::pprof::Exporter;
 /// use borehole_model::{Context, ProfileSink as _, Sample, Segment, Tables};
 ///
 /// let (tables, segment) = (Tables::default(), Segment::default());
 /// let mut file = Vec::new();
-/// let mut exporter = Exporter::new(&mut file, FileCompression::Gzip);
+/// let mut exporter = Exporter::new(&mut file, Compression::Gzip)?;
 /// let at = Context { tables: &tables, segment: &segment };
 /// exporter.segment(at)?;
 /// let _ = exporter.sample(at, &Sample { count: 3, ..Sample::default() })?;
@@ -124,10 +126,22 @@ impl TimeSpan {
 }
 
 impl<W: Write> Exporter<W> {
-    /// Creates an exporter to `output`.
-    pub fn new(output: W, compression: FileCompression) -> Self {
+    /// Creates an exporter to `output`. Equal profiles give equal bytes: a gzip member has no time in its header.
+    ///
+    /// # Errors
+    /// If the compression is neither none nor gzip, which are those that `go tool pprof` reads.
+    pub fn new(output: W, compression: Compression) -> io::Result<Self> {
+        Ok(Self::to(DocumentStream::new(output, compression)?))
+    }
+
+    /// Creates an exporter of a compressed file, as profilers write them.
+    pub(super) fn compressed(output: W) -> Self {
+        Self::to(DocumentStream::gzip(output))
+    }
+
+    fn to(output: DocumentStream<W>) -> Self {
         Self {
-            output: FieldStream::new(DocumentStream::new(output, compression)),
+            output: FieldStream::new(output),
             rows: StackRows::default(),
             plan: SegmentColumns::default(),
             columns: Vec::new(),

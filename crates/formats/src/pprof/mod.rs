@@ -25,7 +25,6 @@ pub use export::Exporter;
 pub(crate) use facts::FACTS;
 pub use fill::fill_symbols;
 pub use import::import;
-pub use write::FileCompression;
 
 use crate::registry::{Codec, EventSupport, Exporting, Import};
 
@@ -37,6 +36,6 @@ pub(crate) const CODEC: Codec = Codec {
     import: Some(Import::Plain(|input, options, tables, sink| import(input, options, tables, sink))),
     export: Some(Exporting {
         events: EventSupport::Lost,
-        start: |to, _| Box::new(Exporter::new(to.output, FileCompression::Gzip)),
+        start: |to, _| Box::new(Exporter::compressed(to.output)),
     }),
 };

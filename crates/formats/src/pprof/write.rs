@@ -2,20 +2,10 @@
 
 use std::io::{self, Write};
 
+use borehole_wire::Compression;
 use borehole_wire::envelope::GzipWriter;
 
 pub(super) use crate::documents::protobuf::{FieldStream, Message};
-
-/// The compression of a file. `go tool pprof` reads both kinds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileCompression {
-    /// Gzip at the default level, without a time in its header: equal profiles give equal bytes.
-    #[default]
-    Gzip,
-    /// The bare message.
-    None,
-}
 
 /// The stream of a document. Flushing it ends the gzip member.
 #[derive(Debug)]
@@ -25,11 +15,16 @@ pub(super) enum DocumentStream<W: Write> {
 }
 
 impl<W: Write> DocumentStream<W> {
-    pub(super) fn new(stream: W, compression: FileCompression) -> Self {
-        match compression {
-            FileCompression::None => Self::Bare(stream),
-            FileCompression::Gzip => Self::Gzip(Box::new(GzipWriter::new(stream))),
-        }
+    /// Creates the stream of a document in one of the compressions that `go tool pprof` reads.
+    pub(super) fn new(stream: W, compression: Compression) -> io::Result<Self> {
+        Ok(match compression.among(&[Compression::None, Compression::Gzip])? {
+            Compression::None => Self::Bare(stream),
+            _ => Self::gzip(stream),
+        })
+    }
+
+    pub(super) fn gzip(stream: W) -> Self {
+        Self::Gzip(Box::new(GzipWriter::new(stream)))
     }
 }
 

@@ -69,7 +69,7 @@ pub use import::{import, import_reader};
 pub use indices::{FrameIndex, StackIndex, StringIndex};
 pub use layout::{Header, NAME};
 pub use read::Reader;
-pub use segment_output::{SegmentCompression, SegmentOutput};
+pub use segment_output::segment_output;
 pub use segmented::SegmentedWriter;
 pub use write::{SampleDef, Writer};
 

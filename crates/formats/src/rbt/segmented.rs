@@ -2,9 +2,12 @@
 
 use std::io::{self, Write};
 
+use borehole_wire::Compression;
+use borehole_wire::envelope::CompressedWriter;
+
 use super::frame_def::FrameDef;
 use super::layout::{CHECKPOINT_INTERVAL, Header};
-use super::segment_output::{SegmentCompression, SegmentOutput};
+use super::segment_output::segment_output;
 use super::write::{SampleDef, Writer};
 
 /// Writes samples with timestamps, and begins a new segment when one has lasted long enough.
@@ -20,12 +23,13 @@ use super::write::{SampleDef, Writer};
 /// One file per segment:
 ///
 /// ```
-/// use borehole_formats::rbt::{FrameDef, SegmentCompression, SegmentedWriter};
+/// use borehole_formats::Compression;
+/// use borehole_formats::rbt::{FrameDef, SegmentedWriter};
 ///
 /// let mut files: Vec<Vec<u8>> = Vec::new();
 /// let open = |_index| Ok(Vec::new());
 /// let close = |file| Ok(files.push(file));
-/// let mut writer = SegmentedWriter::rotating(open, close, 10_000, 1_000_000, SegmentCompression::None)?;
+/// let mut writer = SegmentedWriter::rotating(open, close, 10_000, 1_000_000, Compression::None)?;
 /// for time_us in [0, 400_000, 1_100_000] {
 ///     writer.write_trace(&[FrameDef::php("main", "/app/index.php", 1)], time_us)?;
 /// }
@@ -35,10 +39,10 @@ use super::write::{SampleDef, Writer};
 /// ```
 pub struct SegmentedWriter<'a, W: Write> {
     target: SegmentTarget<'a, W>,
-    writer: Option<Writer<SegmentOutput<W>>>,
+    writer: Option<Writer<CompressedWriter<W>>>,
     header: Header,
     segment_us: u64,
-    compression: SegmentCompression,
+    compression: Compression,
     index: u64,
     segment_start_us: u64,
     last_us: Option<u64>,
@@ -60,13 +64,8 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// Writes all segments to `output`, one after the other.
     ///
     /// # Errors
-    /// If the output cannot be written.
-    pub fn single(
-        output: W,
-        period_us: u32,
-        segment_us: u64,
-        compression: SegmentCompression,
-    ) -> io::Result<Self> {
+    /// If the output cannot be written, or the compression is neither none nor gzip.
+    pub fn single(output: W, period_us: u32, segment_us: u64, compression: Compression) -> io::Result<Self> {
         Self::new(SegmentTarget::Single(Some(output)), period_us, segment_us, compression)
     }
 
@@ -74,13 +73,13 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
     /// it when the segment is complete.
     ///
     /// # Errors
-    /// If a stream cannot be opened or written.
+    /// If a stream cannot be opened or written, or the compression is neither none nor gzip.
     pub fn rotating(
         open: impl FnMut(u64) -> io::Result<W> + Send + 'a,
         close: impl FnMut(W) -> io::Result<()> + Send + 'a,
         period_us: u32,
         segment_us: u64,
-        compression: SegmentCompression,
+        compression: Compression,
     ) -> io::Result<Self> {
         let target = SegmentTarget::Rotating { open: Box::new(open), close: Box::new(close) };
         Self::new(target, period_us, segment_us, compression)
@@ -90,7 +89,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         target: SegmentTarget<'a, W>,
         period_us: u32,
         segment_us: u64,
-        compression: SegmentCompression,
+        compression: Compression,
     ) -> io::Result<Self> {
         let mut writer = Self {
             target,
@@ -169,7 +168,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
         Ok(i64::try_from(time_us.saturating_sub(last_us)).unwrap_or(i64::MAX))
     }
 
-    fn writer(&mut self) -> io::Result<&mut Writer<SegmentOutput<W>>> {
+    fn writer(&mut self) -> io::Result<&mut Writer<CompressedWriter<W>>> {
         self.writer.as_mut().ok_or_else(|| io::Error::other("no open segment: the last one failed"))
     }
 
@@ -180,7 +179,7 @@ impl<'a, W: Write> SegmentedWriter<'a, W> {
             }
             SegmentTarget::Rotating { open, .. } => open(self.index)?,
         };
-        let output = SegmentOutput::new(output, self.compression);
+        let output = segment_output(output, self.compression)?;
         let writer = Writer::new(output, self.header)?;
         self.writer = Some(writer.checkpoint_every(CHECKPOINT_INTERVAL));
         Ok(())

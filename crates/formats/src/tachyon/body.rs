@@ -10,10 +10,10 @@ use std::io::{self, Read, Seek, Write};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 
+use borehole_wire::Compression;
 use zstd::stream::write::Encoder;
 
 use super::layout::HEADER_BYTES;
-use super::write::SampleCompression;
 
 /// The compression level of CPython.
 ///
@@ -53,10 +53,10 @@ enum Stream {
 
 impl<S: Read + Write + Seek> Body<S> {
     /// Creates a body whose samples go to `spool`, after its contents.
-    pub(super) fn new(spool: S, compression: SampleCompression) -> io::Result<Self> {
+    pub(super) fn new(spool: S, compression: Compression) -> io::Result<Self> {
         let stream = match compression {
-            SampleCompression::None => Stream::Plain,
-            SampleCompression::Zstd => Stream::Frame(Box::new(ZstdFrame::new()?), 0),
+            Compression::Zstd => Stream::Frame(Box::new(ZstdFrame::new()?), 0),
+            _ => Stream::Plain,
         };
         let buffer = Vec::with_capacity(2 * BUFFER_BYTES);
         Ok(Self { buffer, full_bytes: BUFFER_BYTES, spool, stream, failed: None })
@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn body() -> Body<Cursor<Vec<u8>>> {
-        Body::new(Cursor::new(vec![0; HEADER_BYTES]), SampleCompression::Zstd).unwrap()
+        Body::new(Cursor::new(vec![0; HEADER_BYTES]), Compression::Zstd).unwrap()
     }
 
     /// Puts pieces into `body` as a writer does, and returns all of them.
@@ -356,11 +356,11 @@ mod tests {
     #[test]
     fn a_full_disk_is_reported_to_the_caller() {
         for room in [0, 100_000, 300_000] {
-            let mut body = Body::new(Full(room), SampleCompression::Zstd).unwrap();
+            let mut body = Body::new(Full(room), Compression::Zstd).unwrap();
             let outcome = fill(&mut body, 20 * LONG).and_then(|_| body.flush());
             assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::StorageFull);
         }
-        let mut body = Body::new(Full(usize::MAX), SampleCompression::Zstd).unwrap();
+        let mut body = Body::new(Full(usize::MAX), Compression::Zstd).unwrap();
         fill(&mut body, LONG).unwrap();
         assert!(matches!(body.stream, Stream::Helped(_)));
         // Pieces in flight when a writer is dropped block nothing.

@@ -7,22 +7,22 @@ use borehole_model::{
     Column, Context, Frame, FrameId, Mode, ProfileSink, Sample, Segment, StackId, StringId, Tables,
 };
 
+use borehole_wire::Compression;
+
 use super::NAME;
 use super::layout::{ByteOrder, HeaderLayout, MAX_DEPTH};
 use super::metadata::HeaderFacts;
 use super::opcodes::Opcodes;
 use super::statistics::Statistics;
-use super::write::{
-    FrameSlot, PythonFrame, SampleCompression, SampleOrder, ThreadSlot, Writer, WriterOptions,
-};
+use super::write::{FrameSlot, PythonFrame, SampleOrder, ThreadSlot, Writer, WriterOptions};
 use crate::times::one_period::OnePeriod;
 use crate::{Export, Losses, WriteOptions};
 
 /// The options of an export to `tachyon`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// The compression of the samples; `None` for that of the source, or else Zstandard.
-    pub compression: Option<SampleCompression>,
+    /// The compression of the samples, none or Zstandard; `None` for that of the source, or else Zstandard.
+    pub compression: Option<Compression>,
     /// The byte order of numbers.
     pub byte_order: ByteOrder,
     /// The layout of the header.

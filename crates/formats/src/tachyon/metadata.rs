@@ -1,11 +1,11 @@
 //! The facts of a file as metadata of a segment, in both directions, so that exporting restores them.
 
 use borehole_model::{Mode, Segment, StringId, TableFull, Tables};
+use borehole_wire::Compression;
 
 use super::NAME;
 use super::layout::{COMPRESSION_NONE, COMPRESSION_ZSTD, Config, FileHeader, MAX_DEPTH};
 use super::statistics::Statistics;
-use super::write::SampleCompression;
 
 /// The version of Python: `3.15.2`.
 const PYTHON_VERSION: &str = "python_version";
@@ -89,7 +89,7 @@ const fn compression_name(number: u32) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeaderFacts {
     pub(super) python: Option<[u8; 3]>,
-    pub(super) compression: Option<SampleCompression>,
+    pub(super) compression: Option<Compression>,
     pub(super) config: Config,
     pub(super) statistics: Option<Statistics>,
     /// The number of entries that the format cannot hold.
@@ -112,8 +112,8 @@ impl HeaderFacts {
         let statistics = number(DURATION_S).zip(number(SAMPLE_RATE));
         let python = value(PYTHON_VERSION).and_then(version);
         let compression = match value(COMPRESSION) {
-            Some(NONE) => Some(SampleCompression::None),
-            Some(ZSTD) => Some(SampleCompression::Zstd),
+            Some(NONE) => Some(Compression::None),
+            Some(ZSTD) => Some(Compression::Zstd),
             _ => None,
         };
         let statistics = statistics.map(|(duration_s, sample_rate)| Statistics {

@@ -36,7 +36,7 @@ pub use read::{Reader, RecordKindCounts, ThreadSample};
 pub use statistics::Statistics;
 pub use tables::{FileFrame, FileTables};
 pub use threads::LOST_FRAME;
-pub use write::{FrameSlot, PythonFrame, SampleCompression, SampleOrder, ThreadSlot, Writer, WriterOptions};
+pub use write::{FrameSlot, PythonFrame, SampleOrder, ThreadSlot, Writer, WriterOptions};
 
 use crate::registry::{Codec, EventSupport, Exporting, Import};
 

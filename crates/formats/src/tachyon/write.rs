@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use borehole_wire::put_varint;
+use borehole_wire::{Compression, put_varint};
 use hashbrown::HashMap;
 
 use super::body::Body;
@@ -18,14 +18,14 @@ use super::statistics::Statistics;
 use super::tables::{FileFrame, NumberedFrames, NumberedStrings, put_string};
 
 /// The facts of a file and the form of its output.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WriterOptions {
     /// The byte order of numbers.
     pub byte_order: ByteOrder,
     /// The layout of the header.
     pub layout: HeaderLayout,
-    /// The compression of the samples.
-    pub compression: SampleCompression,
+    /// The compression of the samples: none, or one Zstandard frame, streamed, at CPython's level.
+    pub compression: Compression,
     /// The version of the profiled Python.
     pub python: [u8; 3],
     /// The start of profiling, on the clock of all samples.
@@ -38,14 +38,20 @@ pub struct WriterOptions {
     pub order: SampleOrder,
 }
 
-/// The compression of samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SampleCompression {
-    /// No compression.
-    None,
-    /// One Zstandard frame, streamed, at CPython's level.
-    #[default]
-    Zstd,
+impl Default for WriterOptions {
+    /// As CPython writes: with Zstandard, in the byte order of x86 and ARM.
+    fn default() -> Self {
+        Self {
+            byte_order: ByteOrder::default(),
+            layout: HeaderLayout::default(),
+            compression: Compression::Zstd,
+            python: [0; 3],
+            start_us: 0,
+            interval_us: 0,
+            config: Config::default(),
+            order: SampleOrder::default(),
+        }
+    }
 }
 
 /// The order of samples. It decides the position in the file of a run that has reached its limit.
@@ -133,8 +139,9 @@ impl<S: Read + Write + Seek> Writer<S> {
     /// Creates a writer whose samples wait in `spool`, which is empty.
     ///
     /// # Errors
-    /// If the spool cannot be written, or the compressor cannot be created.
+    /// If the spool cannot be written, the compressor cannot be created, or the compression is neither none nor Zstandard.
     pub fn new(mut spool: S, options: WriterOptions) -> io::Result<Self> {
+        options.compression.among(&[Compression::None, Compression::Zstd])?;
         spool.write_all(&unfinished_header(&options))?;
         Ok(Self {
             journal: None,
@@ -395,8 +402,8 @@ fn first_header(options: &WriterOptions) -> FileHeader {
     let WriterOptions { byte_order, layout, compression, python, start_us, interval_us, config, .. } =
         *options;
     let compression = match compression {
-        SampleCompression::None => COMPRESSION_NONE,
-        SampleCompression::Zstd => COMPRESSION_ZSTD,
+        Compression::Zstd => COMPRESSION_ZSTD,
+        _ => COMPRESSION_NONE,
     };
     FileHeader {
         byte_order,

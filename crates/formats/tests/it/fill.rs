@@ -1,5 +1,6 @@
 //! Addresses that get functions: whatever the document, and whatever the functions are.
 
+use borehole_formats::Compression;
 use std::sync::Arc;
 
 use borehole_formats::{
@@ -136,7 +137,7 @@ fn recorded(modules: &[&str]) -> Vec<u8> {
     let segment = Segment { metadata, ..Segment::default() };
     let at = Context { tables: &tables, segment: &segment };
     let mut document = Vec::new();
-    let mut exporter = pprof::Exporter::new(&mut document, pprof::FileCompression::None);
+    let mut exporter = pprof::Exporter::new(&mut document, Compression::None).unwrap();
     exporter.segment(at).unwrap();
     let _ = exporter.sample(at, &Sample { stack, count: 1, ..Sample::default() }).unwrap();
     exporter.finish(&tables).unwrap();

@@ -6,9 +6,10 @@
     reason = "tests fail by panics; shares are rounded"
 )]
 
+use borehole_formats::Compression;
 use std::io::{self, Read as _};
 
-use borehole_formats::pprof::{Exporter, FileCompression, import};
+use borehole_formats::pprof::{Exporter, import};
 use borehole_formats::{Error, Export as _, Limits, ReadError, ReadOptions, otlp};
 use borehole_model::{Count, Measure, Mode, Recovery, Tables};
 use borehole_testkit::Scratch;
@@ -33,7 +34,7 @@ fn read(bytes: &[u8]) -> Collect {
 
 fn write(segments: &[PlainSegment]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    play(segments, &mut Exporter::new(&mut bytes, FileCompression::None));
+    play(segments, &mut Exporter::new(&mut bytes, Compression::None).unwrap());
     bytes
 }
 
@@ -210,7 +211,7 @@ fn durations_that_inputs_state_are_added_up_and_those_of_one_input_are_not() {
         (&[&[five.clone(), seven.clone(), five.clone()][..], std::slice::from_ref(&seven)], 14),
     ] {
         let mut bytes = Vec::new();
-        play_inputs(inputs, &mut Exporter::new(&mut bytes, FileCompression::None));
+        play_inputs(inputs, &mut Exporter::new(&mut bytes, Compression::None).unwrap());
         let stated = ("duration_ns".to_owned(), sum.to_string());
         assert!(read(&bytes).segments[0].metadata.contains(&stated), "{sum}");
         let mut document = Vec::new();
@@ -229,11 +230,11 @@ fn durations_that_inputs_state_are_added_up_and_those_of_one_input_are_not() {
 fn losses_are_counted() {
     let timed = PlainSample { time_ns: Some(4), ..sample(&["a"], 6) };
     let mut bytes = Vec::new();
-    let mut exporter = Exporter::new(&mut bytes, FileCompression::Gzip);
+    let mut exporter = Exporter::new(&mut bytes, Compression::Gzip).unwrap();
     play(&[segment(None, vec![timed])], &mut exporter);
     assert_eq!(exporter.losses().to_string(), "timestamps dropped: 6");
     let many = vec![sample(&["a"], u64::MAX), sample(&["b"], 1)];
-    let mut exporter = Exporter::new(Vec::new(), FileCompression::Gzip);
+    let mut exporter = Exporter::new(Vec::new(), Compression::Gzip).unwrap();
     play(&[segment(None, many)], &mut exporter);
     assert_eq!(exporter.losses().to_string(), "sums beyond 64 bits dropped: 1");
 }
@@ -249,7 +250,7 @@ fn every_flag_of_a_threads_state_comes_back() {
 fn gzip_holds_the_same_document_and_no_time() {
     let segments = [segment(Some(10), vec![sample(&["a", "b"], 3)])];
     let mut zipped = Vec::new();
-    play(&segments, &mut Exporter::new(&mut zipped, FileCompression::Gzip));
+    play(&segments, &mut Exporter::new(&mut zipped, Compression::Gzip).unwrap());
     assert_eq!(zipped[..8], [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]);
     assert_eq!(gunzip(&zipped), write(&segments));
 }
@@ -539,7 +540,8 @@ fn said(bytes: &[u8]) -> Said {
 
 fn written_again(bytes: &[u8]) -> Vec<u8> {
     let mut again = Vec::new();
-    let (mut tables, mut exporter) = (Tables::default(), Exporter::new(&mut again, FileCompression::None));
+    let (mut tables, mut exporter) =
+        (Tables::default(), Exporter::new(&mut again, Compression::None).unwrap());
     import(bytes, &ReadOptions::default(), &mut tables, &mut exporter).unwrap();
     borehole_model::ProfileSink::finish(&mut exporter, &tables).unwrap();
     drop(exporter);
@@ -845,7 +847,7 @@ fn peer_profile() -> Vec<PlainSegment> {
 fn go_pprof_agrees_on_totals_and_top_functions() {
     let Some(pprof) = peer("pprof") else { return };
     let mut bytes = Vec::new();
-    play(&peer_profile(), &mut Exporter::new(&mut bytes, FileCompression::Gzip));
+    play(&peer_profile(), &mut Exporter::new(&mut bytes, Compression::Gzip).unwrap());
     let top = shown(&pprof, &bytes, &["-top", "-sample_index=samples"]);
     assert!(top.contains("Type: samples"), "{top}");
     assert!(top.contains("of 1055 total"), "{top}");

@@ -221,10 +221,18 @@ pub fn growth_percent(growth: i64, before: u64) -> Option<f64> {
 /// Compares heaps, the oldest first. Each heap is analysed separately, so that memory holds the analysis of one heap,
 /// and the holders of all.
 #[doc = crate::doc_graph::graph_example!(
-    r#"use borehole_heap::{compare::compare, retention::Follow};
+    r#"use borehole_heap::compare::{HolderList, MetricSeries, TotalChange, compare};
+use borehole_heap::retention::Follow;
 
 let comparison = compare(&[&graph, &graph], Follow::default());
-assert!(comparison.heaps.len() == 2 && comparison.added.rows.is_empty());"#
+assert!(comparison.heaps.len() == 2 && comparison.added.rows.is_empty());
+
+// The lists are of named types, whose rows know by how much they grew.
+let added: &HolderList = &comparison.added;
+let metrics: &[MetricSeries] = &comparison.metrics;
+let classes: &[TotalChange] = &comparison.classes;
+assert!(added.rows.is_empty() && metrics.iter().all(|metric| metric.growth() == 0.0));
+assert!(classes.iter().all(|class| class.growth() == 0));"#
 )]
 #[must_use]
 pub fn compare(graphs: &[&dyn Graph], follow: Follow) -> HeapComparison {

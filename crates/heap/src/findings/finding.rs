@@ -1,5 +1,6 @@
 //! The contents of a finding.
 
+use borehole_text::named;
 use serde::{Serialize, Serializer};
 
 use crate::serialized::{self, serialized_by_name};
@@ -118,6 +119,15 @@ impl From<Vec<String>> for Fact {
 /// How much a finding matters, in descending order.
 ///
 /// Source: reli 0.12, `FindingSeverity` and the order of its report.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::findings::FindingSeverity;
+///
+/// assert_eq!("high".parse(), Ok(FindingSeverity::High));
+/// assert!(FindingSeverity::High < FindingSeverity::Info, "the first comes first");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingSeverity {
     /// Look at it first.
@@ -133,6 +143,9 @@ pub enum FindingSeverity {
 }
 
 impl FindingSeverity {
+    /// All of them, in order.
+    pub const ALL: &'static [Self] = &[Self::High, Self::Warning, Self::Medium, Self::Low, Self::Info];
+
     /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -146,7 +159,17 @@ impl FindingSeverity {
     }
 }
 
+named!(FindingSeverity, "severity");
+
 /// The certainty of a finding.
+///
+/// # Examples
+///
+/// ```
+/// use borehole_heap::findings::Confidence;
+///
+/// assert_eq!(Confidence::Medium.to_string(), "medium");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Confidence {
@@ -159,6 +182,9 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    /// All of them, in order.
+    pub const ALL: &'static [Self] = &[Self::High, Self::Medium, Self::Low];
+
     /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -169,6 +195,9 @@ impl Confidence {
         }
     }
 }
+
+named!(Confidence, "certainty");
+named!(FindingKind, "kind of finding");
 
 /// Declares the kinds with their names.
 macro_rules! kinds {
@@ -299,6 +328,21 @@ mod tests {
     fn kinds_have_distinct_names() {
         let names: HashSet<_> = FindingKind::ALL.iter().map(|kind| kind.name()).collect();
         assert_eq!(names.len(), FindingKind::ALL.len());
+    }
+
+    /// Whether each of `all` is parsed from what it displays.
+    fn are_read_back<T: Copy + PartialEq + std::fmt::Display + std::str::FromStr>(all: &[T]) -> bool {
+        all.iter().all(|one| one.to_string().parse().is_ok_and(|read: T| read == *one))
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        assert!(are_read_back(FindingKind::ALL));
+        assert!(are_read_back(FindingSeverity::ALL));
+        assert!(are_read_back(Confidence::ALL));
+        assert!(are_read_back(crate::Strength::ALL));
+        let error = "severe".parse::<FindingSeverity>().unwrap_err().to_string();
+        assert_eq!(error, "unknown severity: expected one of high, warning, medium, low, info, found severe");
     }
 
     #[test]

@@ -15,6 +15,15 @@ use crate::number::float_text;
 use crate::sink::{AttributeValue, Edge, HeapSink, MemoryLocation, NodeId, StringId, ValueKind};
 
 /// Receives a heap as it is walked, and builds a [`HeapGraph`].
+#[doc = crate::doc_graph::graph_example!(
+    r#"// The graph of all examples is made like this.
+let mut builder = GraphBuilder::new();
+let link = builder.string(b"answer");
+let child = builder.node(NodeType::STRING);
+builder.edge(Edge { parent: None, child, link, is_tree: true, strength: Strength::Strong });
+builder.location(child, &MemoryLocation::new(LocationType::STRING, 0x1000, 32));
+assert_eq!(builder.finish()?.counts().nodes, 1);"#
+)]
 #[derive(Debug)]
 pub struct GraphBuilder {
     strings: StringInterner,

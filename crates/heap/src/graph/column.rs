@@ -7,6 +7,14 @@ use super::compression::{compress, decompress};
 use super::packed::{step, stepped};
 
 /// How the columns of a graph are stored.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::GraphStorage;
+
+let mut builder = GraphBuilder::new();
+builder.node(NodeType::STRING);
+let packed = builder.finish_as(GraphStorage::Packed)?;
+assert_eq!(packed.counts().nodes, 1);"#
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphStorage {

@@ -14,6 +14,10 @@ use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 ///
 /// A node takes 6 bytes, a reference 9, a location 20, an attribute 13, and a string 5 beside its content; a packed
 /// graph ([`GraphStorage::Packed`](super::GraphStorage)) a fraction of that.
+#[doc = crate::doc_graph::graph_example!(
+    r#"let graph: borehole_heap::HeapGraph = graph;
+assert_eq!(graph.counts().nodes, 2);"#
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapGraph {
     pub(super) strings: StringColumn,

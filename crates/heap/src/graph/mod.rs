@@ -111,6 +111,11 @@ pub(crate) struct HeapFacts {
 ///
 /// A number that is not in the graph yields nothing: an empty range, an empty string, a type without a name. So a
 /// damaged file gives wrong results, but cannot do harm.
+#[doc = crate::doc_graph::graph_example!(
+    r#"let root = graph.children(None).find_map(|row| graph.child(row)).ok_or("a root")?;
+assert_eq!((root.node, graph.string(root.link)), (object, &b"cache"[..]));
+assert_eq!(graph.node_type(string), NodeType::STRING);"#
+)]
 pub trait Graph {
     /// The number of items of each kind.
     fn counts(&self) -> GraphCounts;

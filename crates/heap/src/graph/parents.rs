@@ -5,6 +5,13 @@ use crate::names::Strength;
 use crate::sink::{NodeId, StringId};
 
 /// The tree reference to each node: the one by which the walk first reached it.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::TreeParents;
+
+let tree = TreeParents::of(&graph);
+assert_eq!((tree.parent(string), tree.parent(object)), (Some(object), None));
+assert_eq!(tree.path(string), [object, string]);"#
+)]
 #[derive(Debug)]
 pub struct TreeParents {
     /// Parent and name. The maximum number means no parent.
@@ -60,6 +67,13 @@ impl TreeParents {
 }
 
 /// All references to each node.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::Parents;
+
+let parents = Parents::of(&graph);
+assert_eq!(parents.count(string), 1);
+assert_eq!(parents.referrer(string, 0).and_then(|(node, _)| node), Some(object));"#
+)]
 #[derive(Debug)]
 pub struct Parents {
     starts: Vec<u32>,

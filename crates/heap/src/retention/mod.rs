@@ -33,6 +33,12 @@ use merged::MergedNodes;
 use walk::{Following, GraphWalk};
 
 /// The references that keep their target alive, in addition to strong ones.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::{Follow, Retention};
+
+let strong = Follow { structural: false, weak: false };
+assert!(Retention::of(&graph, strong).is_held(string));"#
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follow {
     /// Structural references of the engine: an object's class, a function's instructions.
@@ -63,6 +69,14 @@ impl Follow {
 ///
 /// A node that is reached only by references that are not followed is attached where these lead to it, so that its
 /// memory belongs to some node. A node without any references to it, as in damaged graphs, retains nothing.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::{Follow, Retention};
+
+let retention = Retention::of(&graph, Follow::default());
+assert!(retention.retained(object) > retention.retained(string));
+assert_eq!(retention.dominator(string), Some(object));
+assert!(retention.cycles().is_empty());"#
+)]
 #[derive(Debug)]
 pub struct Retention {
     following: Following,

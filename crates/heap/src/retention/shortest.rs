@@ -10,6 +10,12 @@ use crate::sink::NodeId;
 const UNREACHED: u32 = u32::MAX;
 
 /// A shortest path from the roots to each node.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::{Follow, ShortestPaths};
+
+let paths = ShortestPaths::of(&graph, Follow::default());
+assert_eq!(paths.rows(string).len(), 2, "a reference to the object, and one to the string");"#
+)]
 #[derive(Debug)]
 pub struct ShortestPaths {
     /// The previous node on the path, the maximum if there is none, and the row of the reference from it.

@@ -4,6 +4,13 @@ use super::Retention;
 use crate::sink::NodeId;
 
 /// The dominator tree, from the top.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::retention::{DominatorTree, Follow, Retention};
+
+let retention = Retention::of(&graph, Follow::default());
+let tree = DominatorTree::of(&retention);
+assert_eq!(tree.dominated(&retention, Some(object)).collect::<Vec<_>>(), [string]);"#
+)]
 #[derive(Debug)]
 pub struct DominatorTree {
     starts: Vec<u32>,

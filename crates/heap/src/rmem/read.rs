@@ -21,6 +21,14 @@ use crate::sink::{MemoryLocation, NodeId, StringId, ValueKind};
 /// Opening a file of ours reads only its table of contents and its lists of names, so it takes the same time for any
 /// size. For a file of another writer, the missing indexes are computed. Rows are not checked before they are read;
 /// [`MappedGraph::check`] checks all of them.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::rmem::{self, MappedGraph};
+
+let mut file = Vec::new();
+rmem::write(&graph, &mut file)?;
+let mapped = MappedGraph::open(&file)?;
+assert_eq!(mapped.node_type(object), NodeType::OBJECT);"#
+)]
 #[derive(Debug)]
 pub struct MappedGraph<'a> {
     pub(super) strings: StringSection<'a>,

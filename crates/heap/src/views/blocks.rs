@@ -46,6 +46,12 @@ pub struct DominatorBlock {
 }
 
 /// The whole heap as blocks, each after the one above it.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::{BlockLimits, DominatorBlocks, Heap}};
+
+let blocks = DominatorBlocks::of(&Heap::new(&graph, Follow::default()), BlockLimits::default());
+assert!(blocks.blocks.iter().any(|block| block.retained_bytes > 4096));"#
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DominatorBlocks {

@@ -18,6 +18,13 @@ const MOST_PARTS: usize = 64;
 const MOST_STEPS: usize = 4;
 
 /// The fields of a node. Access to a field is fast, however many there are.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::{Heap, NodeFields}};
+
+let heap = Heap::new(&graph, Follow::default());
+let roots: NodeFields = heap.fields(None);
+assert!(heap.field(&roots, 0).is_some() && heap.field(&roots, 1).is_none());"#
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFields {
     /// Rows of references, with the node that they belong to.

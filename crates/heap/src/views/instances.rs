@@ -7,6 +7,12 @@ use super::Heap;
 use crate::sink::NodeId;
 
 /// All objects by class, the largest retained size first.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::{Heap, Instances}};
+
+let instances = Instances::of(&Heap::new(&graph, Follow::default()));
+assert_eq!(instances.class(b"App\\Cache"), [object]);"#
+)]
 #[derive(Debug, Default)]
 pub struct Instances {
     objects: Vec<NodeId>,

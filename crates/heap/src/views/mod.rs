@@ -40,6 +40,14 @@ pub use search::{NodeSearch, SearchTarget};
 pub use steps::{NodeReference, PathStep};
 
 /// A graph with the analyses that its queries need. Each analysis is computed once, when the first query needs it.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::Heap};
+
+let heap = Heap::new(&graph, Follow::default());
+let view = heap.node(object).ok_or("a node")?;
+assert_eq!(view.class.as_deref(), Some(&b"App\\Cache"[..]));
+assert!(view.retained_bytes > view.shallow_bytes);"#
+)]
 pub struct Heap<'g> {
     graph: &'g dyn Graph,
     follow: Follow,

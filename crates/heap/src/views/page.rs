@@ -6,6 +6,12 @@ use super::{BlockLimits, ClassView, DominatorBlocks, Heap, classes};
 use crate::graph::GraphCounts;
 
 /// A heap reduced to the size of a page.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::{BlockLimits, Heap, HeapPage}};
+
+let page = HeapPage::new(&Heap::new(&graph, Follow::default()), BlockLimits::default());
+assert_eq!(page.classes.len(), 1);"#
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HeapPage {

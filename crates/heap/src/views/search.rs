@@ -36,6 +36,14 @@ enum TextMatch {
 }
 
 /// A search in progress.
+#[doc = crate::doc_graph::graph_example!(
+    r#"use borehole_heap::{retention::Follow, views::{Heap, NodeSearch, SearchTarget}};
+
+let heap = Heap::new(&graph, Follow::default());
+let mut search = NodeSearch::new(SearchTarget::Text(b"cache".to_vec()));
+while search.advance(&heap, 1_000) {}
+assert!(search.found().contains(&object));"#
+)]
 pub struct NodeSearch {
     sought: SearchTarget,
     is_path: bool,

@@ -13,6 +13,7 @@ use memchr::memmem;
 
 use crate::Effort;
 
+mod compressed;
 mod gzip;
 mod member;
 mod peek;
@@ -20,6 +21,7 @@ mod step;
 #[cfg(feature = "zstd")]
 pub mod zstd;
 
+pub use compressed::{CompressedWriter, WRITTEN};
 pub use gzip::{GzipWriter, MEMBER_MAGIC};
 use member::{Decoders, MAGICS};
 pub use member::{FIRST_BYTES, MAGIC_BYTES, Method};

@@ -161,6 +161,11 @@ impl<W: Write> ZstdWriter<W> {
         Ok(Self { encoder })
     }
 
+    /// The stream.
+    pub fn stream(&self) -> &W {
+        self.encoder.get_ref()
+    }
+
     /// Ends the frame and returns the stream.
     ///
     /// # Errors

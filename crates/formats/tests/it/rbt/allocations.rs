@@ -1,7 +1,8 @@
 //! Reading and writing samples allocates nothing after the first ones.
 
+use borehole_formats::Compression;
+use borehole_formats::rbt::StackId;
 use borehole_formats::rbt::{FrameDef, Header, Reader, Record, SampleDef, SegmentedWriter, Writer};
-use borehole_formats::rbt::{SegmentCompression, StackId};
 use borehole_testkit::allocations::{Allocations, allocations};
 use std::io;
 
@@ -100,7 +101,7 @@ fn writing_known_frames_allocates_nothing() {
     let traces = traces();
     let mut writer = Writer::new(io::sink(), COMPACT).unwrap();
     assert_eq!(after_warm_up(|number| writer.write_trace(&traces[number % 3]).unwrap()), NONE);
-    let mut writer = SegmentedWriter::single(io::sink(), 10_000, u64::MAX, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::single(io::sink(), 10_000, u64::MAX, Compression::None).unwrap();
     let found = after_warm_up(|number| writer.write_trace(&traces[number % 3], number as u64).unwrap());
     assert_eq!(found, NONE);
 }

@@ -1,10 +1,9 @@
 //! Rotation by time.
 
+use borehole_formats::Compression;
 use std::io;
 
-use borehole_formats::rbt::{
-    ExportOptions, Exporter, FrameDef, SegmentCompression, SegmentedWriter, Timestamps,
-};
+use borehole_formats::rbt::{ExportOptions, Exporter, FrameDef, SegmentedWriter, Timestamps};
 use borehole_model::{Context, Frame, ProfileSink as _, Sample, Segment, Tables};
 use borehole_wire::envelope::MEMBER_MAGIC;
 
@@ -23,7 +22,7 @@ fn write(writer: &mut SegmentedWriter<'_, Vec<u8>>, times_us: &[u64]) {
 
 /// The lines of samples written at these times, with segments of 100 us.
 fn lines(times_us: &[u64]) -> Vec<String> {
-    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::None).unwrap();
     write(&mut writer, times_us);
     read(&writer.finish().unwrap().unwrap()).lines
 }
@@ -46,7 +45,7 @@ fn a_clock_that_steps_back_gives_no_negative_difference() {
 
 #[test]
 fn each_segment_has_its_own_stream_which_is_returned() {
-    for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
+    for compression in [Compression::None, Compression::Gzip] {
         let (mut opened, mut closed) = (Vec::new(), Vec::new());
         let open = |index| {
             opened.push(index);
@@ -61,7 +60,7 @@ fn each_segment_has_its_own_stream_which_is_returned() {
         assert_eq!(writer.finish().unwrap(), None);
         assert_eq!(opened, [0, 1, 2]);
         let counts = closed.iter().map(|stream| {
-            assert_eq!(stream.starts_with(&MEMBER_MAGIC), compression == SegmentCompression::Gzip);
+            assert_eq!(stream.starts_with(&MEMBER_MAGIC), compression == Compression::Gzip);
             samples(stream).len()
         });
         assert_eq!(counts.collect::<Vec<_>>(), [2, 1, 1]);
@@ -70,7 +69,7 @@ fn each_segment_has_its_own_stream_which_is_returned() {
 
 #[test]
 fn a_compressed_segment_is_a_member_that_can_be_read_alone() {
-    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, SegmentCompression::Gzip).unwrap();
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::Gzip).unwrap();
     write(&mut writer, &[0, 50, 100, 350]);
     let bytes = writer.finish().unwrap().unwrap();
     let starts: Vec<_> = memchr::memmem::find_iter(&bytes, &MEMBER_MAGIC).collect();
@@ -88,8 +87,7 @@ fn a_segment_defines_what_it_uses_and_no_more() {
         lengths.push(stream.len());
         Ok(())
     };
-    let mut writer =
-        SegmentedWriter::rotating(|_| Ok(Vec::new()), close, 7, 100, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::rotating(|_| Ok(Vec::new()), close, 7, 100, Compression::None).unwrap();
     for index in 0..500 {
         writer.write_trace(&frames(&format!("function_{index:03}")), index * 100).unwrap();
     }
@@ -101,7 +99,7 @@ fn a_segment_defines_what_it_uses_and_no_more() {
 
 #[test]
 fn processes_and_annotations_are_kept() {
-    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::None).unwrap();
     writer.write_annotated(&frames("f"), 5, Some(9), &[(b"q", b"1")]).unwrap();
     writer.write_annotated(&frames("g"), 200, None, &[]).unwrap();
     let bytes = writer.finish().unwrap().unwrap();
@@ -110,7 +108,7 @@ fn processes_and_annotations_are_kept() {
 
 #[test]
 fn a_checkpoint_comes_every_thousand_samples() {
-    let mut writer = SegmentedWriter::single(Vec::new(), 7, u64::MAX, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, u64::MAX, Compression::None).unwrap();
     write(&mut writer, &[0; 2500]);
     let bytes = writer.finish().unwrap().unwrap();
     let checkpoint = |count: i64| super::build::Trace::default().checkpoint(1, 1, count).0;
@@ -134,7 +132,7 @@ fn times_of_what_is_taken(mut write: impl FnMut(u64) -> io::Result<()>, finish: 
 #[test]
 fn the_time_of_a_sample_that_was_refused_is_in_the_difference_of_the_next() {
     let output = Flaky::new(65_536);
-    let writer = SegmentedWriter::single(output, 7, u64::MAX, SegmentCompression::None).unwrap();
+    let writer = SegmentedWriter::single(output, 7, u64::MAX, Compression::None).unwrap();
     let writer = std::cell::RefCell::new(Some(writer));
     times_of_what_is_taken(
         |time_us| {
@@ -170,7 +168,7 @@ fn refused_samples_keep_later_times_right() {
 fn the_errors_of_streams_are_passed_on() {
     let full = |error: &io::Error| error.kind() == io::ErrorKind::StorageFull;
     for room in [0, 10, 200] {
-        for compression in [SegmentCompression::None, SegmentCompression::Gzip] {
+        for compression in [Compression::None, Compression::Gzip] {
             let attempt = || -> io::Result<()> {
                 let mut writer = SegmentedWriter::single(Full(room), 7, 100, compression)?;
                 for index in 0..1000 {
@@ -183,20 +181,19 @@ fn the_errors_of_streams_are_passed_on() {
     }
     let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
     let open = |index| if index < 2 { Ok(Vec::new()) } else { Err(denied()) };
-    let mut writer = SegmentedWriter::rotating(open, |_| Ok(()), 7, 100, SegmentCompression::None).unwrap();
+    let mut writer = SegmentedWriter::rotating(open, |_| Ok(()), 7, 100, Compression::None).unwrap();
     write(&mut writer, &[0, 100]);
     assert_eq!(writer.write_trace(&frames("f"), 200).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     assert!(writer.write_trace(&frames("f"), 300).is_err(), "a writer without a stream writes nothing");
     let mut writer =
-        SegmentedWriter::rotating(|_| Ok(Vec::new()), |_| Err(denied()), 7, 100, SegmentCompression::None)
-            .unwrap();
+        SegmentedWriter::rotating(|_| Ok(Vec::new()), |_| Err(denied()), 7, 100, Compression::None).unwrap();
     write(&mut writer, &[0]);
     assert_eq!(writer.finish().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
 }
 
 #[test]
 fn a_stream_that_a_segment_has_failed_on_is_not_completed_in_silence() {
-    let mut writer = SegmentedWriter::single(Flaky::new(60), 7, 100, SegmentCompression::Gzip).unwrap();
+    let mut writer = SegmentedWriter::single(Flaky::new(60), 7, 100, Compression::Gzip).unwrap();
     writer.write_trace(&frames("f"), 0).unwrap();
     assert!(writer.write_trace(&frames("f"), 100).is_err());
     assert!(writer.write_trace(&frames("f"), 110).is_err());
@@ -206,7 +203,7 @@ fn a_stream_that_a_segment_has_failed_on_is_not_completed_in_silence() {
 
 #[test]
 fn a_writer_that_was_killed_leaves_what_it_had_completed() {
-    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, SegmentCompression::Gzip).unwrap();
+    let mut writer = SegmentedWriter::single(Vec::new(), 7, 100, Compression::Gzip).unwrap();
     write(&mut writer, &[0, 50, 100, 350]);
     let bytes = writer.finish().unwrap().unwrap();
     let third = memchr::memmem::rfind(&bytes, &MEMBER_MAGIC).unwrap();

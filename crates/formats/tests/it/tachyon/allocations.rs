@@ -1,9 +1,10 @@
 //! Reading and writing samples allocates nothing once their frames and threads are known.
 
+use borehole_formats::Compression;
 use std::io::{self, Read, Seek, Write};
 
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{FrameSlot, Reader, SampleCompression, Writer, WriterOptions, import};
+use borehole_formats::tachyon::{FrameSlot, Reader, Writer, WriterOptions, import};
 use borehole_model::{Context, ProfileSink, Sample, Tables};
 use borehole_testkit::allocations::{Allocations, allocations};
 
@@ -25,7 +26,7 @@ fn write<S: Read + Write + Seek>(writer: &mut Writer<S>, frames: &[FrameSlot], n
     writer.write_sample(thread, number * 1000, 1, stack(frames, number)).unwrap();
 }
 
-fn profile(compression: SampleCompression) -> Vec<u8> {
+fn profile(compression: Compression) -> Vec<u8> {
     let mut writer = writer(WriterOptions { compression, ..WriterOptions::default() });
     let names: Vec<_> = (0..60).map(|number| format!("f{number}")).collect();
     let frames = define(&mut writer, &names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -35,7 +36,7 @@ fn profile(compression: SampleCompression) -> Vec<u8> {
 
 #[test]
 fn reading_samples_allocates_nothing() {
-    for compression in [SampleCompression::None, SampleCompression::Zstd] {
+    for compression in [Compression::None, Compression::Zstd] {
         let bytes = profile(compression);
         let mut reader = Reader::new(&bytes).unwrap();
         let mut depth = 0;
@@ -66,7 +67,7 @@ impl ProfileSink for Between {
 
 #[test]
 fn a_profile_twice_as_long_takes_no_more_memory() {
-    let bytes = profile(SampleCompression::None);
+    let bytes = profile(Compression::None);
     let mut tables = Tables::default();
     let through = |tables: &mut Tables| {
         let mut sink = Between::default();
@@ -109,7 +110,7 @@ impl Seek for Nowhere {
 
 #[test]
 fn writing_samples_allocates_nothing() {
-    for compression in [SampleCompression::None, SampleCompression::Zstd] {
+    for compression in [Compression::None, Compression::Zstd] {
         let options = WriterOptions { compression, ..WriterOptions::default() };
         let mut writer = Writer::new(Nowhere::default(), options).unwrap();
         let names: Vec<_> = (0..60).map(|number| format!("f{number}")).collect();
@@ -124,7 +125,7 @@ fn writing_samples_allocates_nothing() {
         });
         // When one thread first waits for the compressing thread to take something, and when it first waits to get something
         // back, a list of waiting threads is allocated. When this happens depends on the load of the machine.
-        let most = if compression == SampleCompression::Zstd { 3 } else { 0 };
+        let most = if compression == Compression::Zstd { 3 } else { 0 };
         let found: Vec<_> = rounds.collect();
         assert!(found.iter().map(|found| found.count).sum::<u64>() <= most, "{compression:?}: {found:?}");
     }

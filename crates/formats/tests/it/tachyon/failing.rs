@@ -1,10 +1,11 @@
 //! Disks that are full for a moment.
 
+use borehole_formats::Compression;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{Reader, SampleCompression, Writer, WriterOptions};
+use borehole_formats::tachyon::{Reader, Writer, WriterOptions};
 
 use super::{plain_frame, read_well, simple_frame};
 
@@ -70,13 +71,13 @@ fn write(writer: &mut Writer<Flaky>, samples: u64) -> Vec<u64> {
 fn a_profile_whose_spool_has_failed_is_not_completed() {
     const SAMPLES: u64 = 100_000;
     for (compression, fails_at) in [
-        (SampleCompression::None, None),
-        (SampleCompression::None, Some(1_000)),
-        (SampleCompression::None, Some(300_000)),
-        (SampleCompression::Zstd, None),
-        (SampleCompression::Zstd, Some(1_000)),
+        (Compression::None, None),
+        (Compression::None, Some(1_000)),
+        (Compression::None, Some(300_000)),
+        (Compression::Zstd, None),
+        (Compression::Zstd, Some(1_000)),
         // A thread compresses by then.
-        (SampleCompression::Zstd, Some(60_000)),
+        (Compression::Zstd, Some(60_000)),
     ] {
         let options = WriterOptions { compression, ..WriterOptions::default() };
         let mut writer = Writer::new(Flaky::new(fails_at), options).unwrap();
@@ -97,7 +98,7 @@ fn a_profile_whose_spool_has_failed_is_not_completed() {
 fn a_journal_that_failed_once_goes_on_where_it_was() {
     for fails_at in [80, 90_000] {
         let (spool, journal) = (Flaky::new(None), Flaky::new(Some(fails_at)));
-        let options = WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() };
+        let options = WriterOptions { compression: Compression::None, ..WriterOptions::default() };
         let writer = Writer::new(spool.clone(), options).unwrap();
         let mut writer = writer.with_journal(journal.clone()).unwrap();
         let taken = write(&mut writer, 40_000);

@@ -1,11 +1,12 @@
 //! Conversion through the model and back.
 
+use borehole_formats::Compression;
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 
 use borehole_formats::registry::Document;
 use borehole_formats::tachyon::{
-    ByteOrder, ExportOptions, Exporter, HeaderLayout, Reader, SampleCompression, import, import_document,
+    ByteOrder, ExportOptions, Exporter, HeaderLayout, Reader, import, import_document,
 };
 use borehole_formats::{Export, ReadOptions, otlp, pstats, rbt, tachyon_jsonl};
 use borehole_model::{Context, Frame, ProfileSink, Sample, Segment, Status, Tables, Tee};
@@ -47,18 +48,13 @@ fn a_file_is_swapped_recompressed_and_taken_to_the_old_layout_and_back() {
     for name in ["05_threads20_none", "06_threads20_zstd", "37_config_unknown_nostats"] {
         let bytes = real(name);
         let options = ExportOptions {
-            compression: Some(if name.ends_with("zstd") {
-                SampleCompression::None
-            } else {
-                SampleCompression::Zstd
-            }),
+            compression: Some(if name.ends_with("zstd") { Compression::None } else { Compression::Zstd }),
             byte_order: ByteOrder::Big,
             ..ExportOptions::default()
         };
         let other = convert(&bytes, options);
         assert!(other.starts_with(b"TACH"));
-        let compression =
-            Some(if name.ends_with("zstd") { SampleCompression::Zstd } else { SampleCompression::None });
+        let compression = Some(if name.ends_with("zstd") { Compression::Zstd } else { Compression::None });
         let back = convert(&other, ExportOptions { compression, ..ExportOptions::default() });
         assert!(comparable(&back) == comparable(&bytes), "{name}");
         let old = convert(&bytes, ExportOptions { layout: HeaderLayout::Old, ..ExportOptions::default() });

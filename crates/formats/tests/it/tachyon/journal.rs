@@ -1,12 +1,12 @@
 //! Writers that are killed: flushed samples are recovered, including names.
 
+use borehole_formats::Compression;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex};
 
 use borehole_formats::ReadOptions;
 use borehole_formats::tachyon::{
-    ByteOrder, FrameSlot, HeaderLayout, PythonFrame, Reader, SampleCompression, SampleOrder, Writer,
-    WriterOptions,
+    ByteOrder, FrameSlot, HeaderLayout, PythonFrame, Reader, SampleOrder, Writer, WriterOptions,
 };
 
 use super::{PlainSample, comparable, options_of, plain_frame, read_well, real, real_names, simple_frame};
@@ -103,7 +103,7 @@ fn every_sample_that_was_flushed_comes_back_with_its_names() {
         let bytes = real(&name);
         let whole = read_well(&bytes);
         let half = &whole[..whole.len() / 2];
-        for compression in [SampleCompression::None, SampleCompression::Zstd] {
+        for compression in [Compression::None, Compression::Zstd] {
             let start_us = Reader::new(&bytes).unwrap().header().start_us;
             let options = WriterOptions { compression, start_us, ..WriterOptions::default() };
             let (mut writer, spool, journal) = journaled(options);
@@ -123,7 +123,7 @@ fn every_sample_that_was_flushed_comes_back_with_its_names() {
 #[test]
 fn without_a_flush_written_buffers_are_recovered() {
     let (mut writer, spool, journal) =
-        journaled(WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() });
+        journaled(WriterOptions { compression: Compression::None, ..WriterOptions::default() });
     let slot = writer.thread(7, 0).unwrap();
     let mut written = Vec::new();
     for time_us in 0..20_000 {

@@ -1,7 +1,8 @@
 //! Comparison with an installed Python: its reader on our files, and its writer on the same samples.
 
+use borehole_formats::Compression;
 use borehole_formats::ReadOptions;
-use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Reader, SampleCompression, WriterOptions};
+use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Reader, WriterOptions};
 use borehole_testkit::corpus_files;
 use borehole_testkit::python::Python;
 use proptest::collection::vec;
@@ -102,7 +103,7 @@ fn specification(samples: &[Observation], options: &WriterOptions) -> Value {
     json!({
         "start_us": options.start_us,
         "interval_us": options.interval_us,
-        "compression": u32::from(options.compression == SampleCompression::Zstd),
+        "compression": u32::from(options.compression == Compression::Zstd),
         "mode": -1,
         "features": -1,
         "statistics": [said.duration_s, said.sample_rate, said.error_rate, said.missed_samples],

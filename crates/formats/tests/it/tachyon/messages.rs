@@ -1,10 +1,11 @@
 //! One table of all that the reader says: each error and warning, provoked once, with its kind, place and numbers.
 
+use borehole_formats::Compression;
 use std::fmt::Write as _;
 
 use borehole_formats::ReadOptions;
 use borehole_formats::tachyon::layout::{MAX_DEPTH, RecordKind};
-use borehole_formats::tachyon::{Reader, SampleCompression, WriterOptions};
+use borehole_formats::tachyon::{Reader, WriterOptions};
 use borehole_testkit::{assert_golden, project_file};
 
 use super::musts::File;
@@ -31,8 +32,7 @@ fn with(bytes: &[u8], at: usize, other: &[u8]) -> Vec<u8> {
 
 /// A file with compressed samples and statistics, and where its tables begin.
 fn compressed() -> (Vec<u8>, usize) {
-    let mut writer =
-        writer(WriterOptions { compression: SampleCompression::Zstd, ..WriterOptions::default() });
+    let mut writer = writer(WriterOptions { compression: Compression::Zstd, ..WriterOptions::default() });
     writer.set_statistics(Some(statistics()));
     let frames = define(&mut writer, &["f", "g", "h"]);
     let slot = thread(&mut writer, 7);

@@ -14,11 +14,12 @@ mod properties;
 mod real;
 mod recover;
 
+use borehole_formats::Compression;
 use std::fs;
 
 use borehole_formats::tachyon::{
-    FileHeader, FileTables, FrameSlot, PythonFrame, Reader, SampleCompression, SampleOrder, Statistics,
-    ThreadSlot, Writer, WriterOptions,
+    FileHeader, FileTables, FrameSlot, PythonFrame, Reader, SampleOrder, Statistics, ThreadSlot, Writer,
+    WriterOptions,
 };
 use borehole_formats::{Error, ReadOptions, Recovery};
 use borehole_testkit::{corpus, corpus_files, read_corpus};
@@ -156,7 +157,7 @@ pub(crate) fn options_of(header: &FileHeader) -> WriterOptions {
     WriterOptions {
         byte_order: header.byte_order,
         layout: header.layout,
-        compression: if header.compression == 1 { SampleCompression::Zstd } else { SampleCompression::None },
+        compression: if header.compression == 1 { Compression::Zstd } else { Compression::None },
         python: header.python,
         start_us: header.start_us,
         interval_us: header.interval_us,

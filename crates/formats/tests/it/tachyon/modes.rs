@@ -1,11 +1,12 @@
 //! The modes and processes of samples.
 
+use borehole_formats::Compression;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 
 use borehole_formats::tachyon::layout::Config;
-use borehole_formats::tachyon::{self, Exporter, Reader, SampleCompression, WriterOptions};
+use borehole_formats::tachyon::{self, Exporter, Reader, WriterOptions};
 use borehole_formats::{ReadOptions, jsonl, tachyon_jsonl};
 use borehole_model::{Context, Mode, ProfileSink, Sample, Segment, Tables};
 use borehole_testkit::read_corpus;
@@ -141,7 +142,7 @@ fn the_facts_of_a_header_are_metadata_and_come_back() {
             python: [3, 15, 2],
             start_us: 1234,
             interval_us: 1000,
-            compression: SampleCompression::None,
+            compression: Compression::None,
             ..WriterOptions::default()
         };
         let mut writer = writer(options);

@@ -1,9 +1,8 @@
 //! The requirements of the specification on readers and writers, sentence by sentence, on hand-made files.
 
+use borehole_formats::Compression;
 use borehole_formats::tachyon::layout::{Footer, MAX_DEPTH, RecordKind};
-use borehole_formats::tachyon::{
-    ByteOrder, FileHeader, HeaderLayout, Reader, SampleCompression, WriterOptions,
-};
+use borehole_formats::tachyon::{ByteOrder, FileHeader, HeaderLayout, Reader, WriterOptions};
 use borehole_formats::{ErrorKind, ReadOptions};
 use borehole_wire::put_varint;
 
@@ -260,7 +259,7 @@ fn a_stream_has_neither_size_nor_checksum() {
 fn a_run_is_written_when_the_next_sample_might_not_fit() {
     // A difference of three bytes and a status: 4096 of these are too many for 16 KiB and one of eleven bytes.
     for (delta, length) in [(1, 8187), (1000, 5458), (100_000, 4094)] {
-        let options = WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() };
+        let options = WriterOptions { compression: Compression::None, ..WriterOptions::default() };
         let mut writer = writer(options);
         let slot = thread(&mut writer, 1);
         for index in 1..=length + 1 {

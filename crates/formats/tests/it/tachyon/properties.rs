@@ -1,8 +1,7 @@
 //! Random profiles, written and read.
 
-use borehole_formats::tachyon::{
-    ByteOrder, HeaderLayout, PythonFrame, Reader, SampleCompression, SampleOrder, WriterOptions,
-};
+use borehole_formats::Compression;
+use borehole_formats::tachyon::{ByteOrder, HeaderLayout, PythonFrame, Reader, SampleOrder, WriterOptions};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,7 +34,7 @@ pub(crate) fn options() -> impl Strategy<Value = WriterOptions> {
         WriterOptions {
             byte_order: if big { ByteOrder::Big } else { ByteOrder::Little },
             layout: if old { HeaderLayout::Old } else { HeaderLayout::New },
-            compression: if plain { SampleCompression::None } else { SampleCompression::Zstd },
+            compression: if plain { Compression::None } else { Compression::Zstd },
             python: [3, 15, 2],
             start_us,
             interval_us: 1000,

@@ -1,6 +1,7 @@
 //! Files of the real profiler.
 
-use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Opcodes, Reader, SampleCompression};
+use borehole_formats::Compression;
+use borehole_formats::tachyon::{ByteOrder, HeaderLayout, Opcodes, Reader};
 use borehole_testkit::read_corpus;
 use serde_json::Value;
 
@@ -91,7 +92,7 @@ fn the_old_layout_and_other_compression_hold_the_same_samples() {
         let want = read_well(&bytes);
         let old = rewrite(&bytes, |options| options.layout = HeaderLayout::Old);
         assert_eq!(Reader::new(&old).unwrap().header().layout, HeaderLayout::Old, "{name}");
-        for compression in [SampleCompression::None, SampleCompression::Zstd] {
+        for compression in [Compression::None, Compression::Zstd] {
             let other = rewrite(&old, |options| options.compression = compression);
             assert!(read_well(&other) == want, "{name}");
         }

@@ -1,8 +1,9 @@
 //! Recovery of files that are truncated, unfinished or overwritten.
 
+use borehole_formats::Compression;
 use std::collections::HashSet;
 
-use borehole_formats::tachyon::{LOST_FRAME, Reader, SampleCompression, WriterOptions};
+use borehole_formats::tachyon::{LOST_FRAME, Reader, WriterOptions};
 use borehole_formats::{ReadOptions, Recovery};
 
 use super::{
@@ -278,8 +279,7 @@ fn times_without_a_warning_are_right() {
 
 #[test]
 fn threads_whose_times_are_early_are_listed_up_to_a_bound_and_never_left_out() {
-    let mut writer =
-        writer(WriterOptions { compression: SampleCompression::None, ..WriterOptions::default() });
+    let mut writer = writer(WriterOptions { compression: Compression::None, ..WriterOptions::default() });
     let frames = define(&mut writer, &["a", "b"]);
     for time in 0..4000_u64 {
         let slot = thread(&mut writer, 1 + time % 20);
