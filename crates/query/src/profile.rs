@@ -369,7 +369,7 @@ impl FrameDetails {
             (Some(namespace), Some(class), Some(method)) => Some(NameParts { namespace, class, method }),
             _ => None,
         };
-        let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset") });
+        let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset"), file_offset: None });
         Ok(Frame {
             parts,
             file: text("file")?,
