@@ -23,7 +23,7 @@ impl Lakes {
     pub(crate) async fn selection(&self, ask: &LakeAsk) -> Result<LakeSelection, Refusal> {
         let lake = self.named(ask.lake.as_deref())?;
         let mut command = Command::new(&self.options.program);
-        command.arg("top").args(ask.choice()).args(["--to=pprof", "--", lake]);
+        command.arg("top").args(ask.choice()).args(["--to=pprof", "--sums", "--", lake]);
         let bytes = self.said_by(command).await?;
         let kept = NamedTempFile::new().and_then(|mut file| file.write_all(&bytes).map(|()| file));
         let file = kept.map_err(|error| {
