@@ -19,6 +19,7 @@ mod corpus;
 pub mod engine_modes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod hostile_labels;
 mod golden;
 #[cfg(feature = "images")]
 pub mod images;

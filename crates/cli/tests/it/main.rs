@@ -40,6 +40,8 @@ mod lake_azure;
 mod lake_cluster;
 #[cfg(feature = "lake")]
 mod lake_exports;
+#[cfg(feature = "lake")]
+mod lake_labels;
 #[cfg(feature = "lake-s3")]
 mod lake_storage;
 mod leaks;
