@@ -19,6 +19,9 @@ fn lake(labels: &[(String, String)]) -> (Scratch, String) {
         let sample = json!({ "type": "sample", "frames": frames, "count": count, "labels": [[key, value]] });
         writeln!(file, "{sample}").unwrap();
     }
+    let samples: u64 = (1..).take(labels.len()).sum();
+    let end = json!({ "type": "end", "samples": samples, "events": 0, "lost_bytes": 0, "warnings": [] });
+    writeln!(file, "{end}").unwrap();
     let file = scratch.write("labels.jsonl", file.as_bytes());
     let lake = text(&scratch.path("lake")).to_owned();
     run(&["lake", "add", &lake, text(&file), "--service", "shop", "--at", "2026-11-01"]).done();

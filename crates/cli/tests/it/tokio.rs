@@ -505,7 +505,7 @@ fn a_recording_with_a_clock_of_its_own_is_put_into_the_polls_of_a_trace() {
     let scratch = Scratch::new();
     let [samples, recording, unknown] =
         ["cpu.otlp", "cpu.trc", "unknown.trc"].map(|name| scratch.path(name).to_str().unwrap().to_owned());
-    let trace = corpus(&format!("trc/in/{OLD}"));
+    let trace = corpus(&format!("trc/in/{BLOCKED}"));
     run(&["convert", &trace, "-o", &samples]).done();
     // Its times count from its first sample.
     run(&["convert", &samples, "-o", &recording]).done();
