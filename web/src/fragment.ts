@@ -1,7 +1,7 @@
 // The fragment of the page's address, which holds all that is selected: what is shown, and the state of its view.
 
 // The keys that say what is shown, in the explorer; so do those that begin with "lake.". All others belong to the view of it.
-const PLACE = ["input", "before", "after", "value", "panel", "last", "lake", "recordings"];
+const PLACE = ["input", "before", "after", "value", "under", "panel", "last", "lake", "recordings"];
 
 const isOfPlace = (key: string): boolean => PLACE.includes(key) || key.startsWith("lake.");
 

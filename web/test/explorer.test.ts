@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cellText } from "../src/explorer/answers";
 import { facetsOf, trendLines } from "../src/explorer/lake";
-import { asked, found, lastOf, questionsOf, selected } from "../src/explorer/panel";
+import { asked, found, isUnasked, lastOf, questionsOf, selected } from "../src/explorer/panel";
 import { resource, wordsOfLake } from "../src/explorer/server";
 import { placeOf, viewOf } from "../src/fragment";
 
@@ -17,6 +17,12 @@ test("the selection of a lake is in the address, and each view asks with the wor
   expect(String(viewOf("#lake=x&lake.view=top&zoom=1"))).toBe("zoom=1");
 });
 
+test("the calls below a path are a place of their own", () => {
+  const place = placeOf("#input=a1&under=main&under=f%3Cint%2C+int%3E&zoom=1");
+  expect(resource(place)).toBe("/inputs/a1/page?under=main&under=f%3Cint%2C+int%3E");
+  expect(String(viewOf("#input=a1&under=main&zoom=1"))).toBe("zoom=1");
+});
+
 test("a lake offers the values that its inputs have, without absent ones", () => {
   const facets = facetsOf(["value", "what"], [["web1", "host"], ["web2", "host"], ["", "label"], ["1.4", "label"], ["heap/bytes", "value"]]);
   expect([facets.get("host"), facets.get("label"), facets.get("value"), facets.get("service")]).toEqual([["web1", "web2"], ["version=1.4"], ["samples", "heap/bytes"], undefined]);
@@ -28,8 +34,15 @@ test("a trend is drawn from shares, which may be texts", () => {
 });
 
 test("what is selected in a picture is asked about in the views beside it", () => {
-  expect(String(selected(new URLSearchParams("t=10-20&by.label.route=%2Fa%3Db&by.thread=7&zoom=1")))).toBe("from=10&to=20&label=route%3D%2Fa%3Db");
-  expect(String(selected(new URLSearchParams("t=20-10")))).toBe("");
+  const words = (fragment: string) => String(selected(new URLSearchParams(fragment)));
+  expect(words("t=10-20&by.label.route=%2Fa%3Db&zoom=1")).toBe("from=10&to=20&label=route%3D%2Fa%3Db");
+  expect(words("by.thread=thread+7+of+42+worker+of+3")).toBe("thread=7&process=42");
+  expect(words("by.thread=thread+100.1&by.interpreter=interpreter+0")).toBe("thread=100.1&interpreter=0");
+  expect(words("by.thread=thread+7+of+mine")).toBe("thread=7");
+  expect(words("t=20-10")).toBe("");
+  const kept = ["by.thread=thread+7", "by.label.route=x", "by.thread=12+others", "by.label.route=(none)", "by.label.route=xx…"];
+  expect(kept.map((fragment) => isUnasked(new URLSearchParams(fragment)))).toEqual([false, false, true, true, true]);
+  expect(kept.slice(2).map(words)).toEqual(["", "", ""]);
 });
 
 test("views that need a word are found in the address with it", () => {

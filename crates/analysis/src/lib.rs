@@ -52,8 +52,8 @@ pub use heat_map::{HeatMap, HeatMapSink};
 pub use inventory::{DistinctNumbers, Inventory, SegmentFacts};
 pub use lanes::{ChartBox, ChartFrame, ChartLane, ChartLimits, FlameChart, LaneRuns, LaneRunsSink};
 pub use page::{
-    Dimension, DimensionKind, DimensionValue, PageCall, PageCell, PageFunction, PageLimits, PageRow,
-    ProfilePage, Pruned,
+    CallPattern, Dimension, DimensionKind, DimensionValue, PageCall, PageCell, PageFunction, PageLimits,
+    PageRow, ProfilePage, Pruned,
 };
 pub use path_map::PathMap;
 pub use pattern::{Pattern, PatternError};

@@ -73,12 +73,21 @@ struct SampledProcess {
     /// the next periodic work.
     cannot_stop: bool,
     is_gone: bool,
+    /// When it was looked at last. A process that goes on after a stop may keep this thread from its CPU.
+    looked_ns: u64,
 }
 
 impl SampledProcess {
     fn new(subject: Box<dyn Subject>) -> Self {
         let stopper = subject.stopper();
-        Self { subject, stopper, cannot_stop: false, is_gone: false }
+        Self { subject, stopper, cannot_stop: false, is_gone: false, looked_ns: 0 }
+    }
+
+    /// Looks while the process runs.
+    fn look(&mut self, lane: usize, tables: &mut Tables) -> Result<Look, Error> {
+        let look = self.subject.look(lane, tables)?;
+        self.looked_ns = now_ns();
+        Ok(look)
     }
 
     /// Looks while the process is stopped; `None` if it cannot be stopped now.
@@ -98,6 +107,7 @@ impl SampledProcess {
                 Ok(stopped) => {
                     statistics.stopped += 1;
                     let look = self.subject.look_stopped(lane, stopped.registers(), tables)?;
+                    self.looked_ns = now_ns();
                     drop(stopped);
                     let look = self.subject.look_released(lane, look, tables)?;
                     statistics.native += self.subject.take_native_counts();
@@ -408,13 +418,13 @@ impl<'a> SamplingSession<'a> {
         {
             return Ok(look);
         }
-        let mut look = target.subject.look(lane, tables)?;
+        let mut look = target.look(lane, tables)?;
         for _ in 0..options.max_retries.min(target.subject.max_retries()) {
             if look != Look::Torn {
                 return Ok(look);
             }
             statistics.retried += 1;
-            look = target.subject.look(lane, tables)?;
+            look = target.look(lane, tables)?;
         }
         if look == Look::Torn
             && options.stop == StopMode::WhenTorn
@@ -476,10 +486,10 @@ impl<'a> SamplingSession<'a> {
         status: Option<Status>,
     ) -> Result<(), Error> {
         let Some(OpenSegment { segment, .. }) = &self.current else { return Ok(()) };
-        let subject = &mut self.targets[row].subject;
+        let SampledProcess { subject, looked_ns, .. } = &mut self.targets[row];
         // Labels that cannot be read now are unknown.
         let labels = subject.labels(lane, &mut self.tables).unwrap_or(None);
-        let time_ns = i64::try_from(now_ns() - self.start_ns).unwrap_or(i64::MAX);
+        let time_ns = i64::try_from(*looked_ns - self.start_ns).unwrap_or(i64::MAX);
         let sample = Sample {
             count: 1,
             time_ns: Some(time_ns),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::sync::Semaphore;
 
@@ -117,13 +118,24 @@ impl Desk {
         named: &str,
         value: Option<&str>,
     ) -> Result<(CataloguedInput, Arc<Opened>), Refusal> {
+        let said = value.map(str::to_owned);
+        let read =
+            move |input: &CataloguedInput, unwanted: &_| Opened::read(input, said.as_deref(), unwanted);
+        self.open_by(named, value, read).await
+    }
+
+    /// An input with what `read` reads of it, unless it has been read before.
+    pub(crate) async fn open_by(
+        self: &Arc<Self>,
+        named: &str,
+        value: Option<&str>,
+        read: impl FnOnce(&CataloguedInput, &AtomicBool) -> Result<Opened, Refusal> + Send + 'static,
+    ) -> Result<(CataloguedInput, Arc<Opened>), Refusal> {
         let input = self.input(named).await?;
-        let value = value.map(str::to_owned);
-        let key =
-            CacheKey { inputs: vec![vec![(input.entry.id.clone(), input.version)]], value: value.clone() };
-        let read = input.clone();
-        let opened =
-            self.cache.get(key, move |unwanted| Opened::read(&read, value.as_deref(), unwanted)).await?;
+        let inputs = vec![vec![(input.entry.id.clone(), input.version)]];
+        let key = CacheKey { inputs, value: value.map(str::to_owned) };
+        let read_of = input.clone();
+        let opened = self.cache.get(key, move |unwanted| read(&read_of, unwanted)).await?;
         Ok((input, opened))
     }
 
@@ -153,7 +165,7 @@ impl Desk {
         let read = move |unwanted: &_| {
             let [before, after] = &inputs;
             if is_heaps {
-                return Opened::compare_heaps(before.iter().chain(after));
+                return Opened::compare_heaps(before.iter().chain(after), unwanted);
             }
             let [before, after] =
                 [before, after].map(|side| side.iter().map(|input| &*input.file).collect::<Vec<_>>());

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use borehole::heap::views::{BlockLimits, HeapPage};
-use borehole_analysis::{ChartLimits, PageLimits, ProfilePage, SampleSelection};
+use borehole_analysis::{CallPattern, ChartLimits, PageLimits, ProfilePage, SampleSelection};
 
 use crate::catalogue::CataloguedInput;
 use crate::desk::Desk;
 use crate::lakes::{LakeAsk, LakeSelection};
 use crate::limits::AnswerLimits;
 use crate::opened::{Opened, OpenedProfile};
+use crate::questions::{Ask, shown_name};
 use crate::refusal::{Refusal, RefusalKind};
 
 /// The form of a page.
@@ -35,39 +35,60 @@ impl PageForm {
     }
 }
 
-/// The page of an input, of the samples in a selection.
+/// The part of a profile that a page is about.
+#[derive(Default)]
+pub(crate) struct PagePart {
+    selection: SampleSelection,
+    /// The calls at whose end it is, by the names that a page gives them.
+    under: Vec<String>,
+}
+
+impl PagePart {
+    /// The part that a question is about.
+    pub(crate) fn of(ask: &Ask) -> Result<Self, Refusal> {
+        Ok(Self { selection: ask.selection()?, under: ask.under.clone() })
+    }
+
+    fn is_everything(&self) -> bool {
+        self.selection == SampleSelection::default() && self.under.is_empty()
+    }
+}
+
+/// The page of a part of an input.
 pub(crate) async fn page_of(
     desk: &Desk,
     (input, opened): (CataloguedInput, Arc<Opened>),
-    selection: SampleSelection,
+    part: PagePart,
     form: PageForm,
 ) -> Result<String, Refusal> {
     let title = input.entry.path;
     if let Opened::Heap(heap) = &*opened {
-        let page = heap.ask(|heap| HeapPage::new(heap, BlockLimits::default())).await?;
+        let page = heap.page().await?;
         return Ok(match form {
             PageForm::Html => borehole_web::heap_html(&page, &title),
             PageForm::Json => borehole_web::heap_json(&page, &title),
         });
     }
-    desk.compute(move || of_profile(&opened, &selection, &title, form)).await?
+    let title = match &part.under[..] {
+        [] => title,
+        under => format!("{title}: below {}", shown_name(&under.join(" → "))),
+    };
+    desk.compute(move || of_profile(&opened, &part, &title, form)).await?
 }
 
-fn of_profile(
-    opened: &Opened,
-    selection: &SampleSelection,
-    title: &str,
-    form: PageForm,
-) -> Result<String, Refusal> {
+fn of_profile(opened: &Opened, part: &PagePart, title: &str, form: PageForm) -> Result<String, Refusal> {
     let opened = opened.profile()?;
     // A trace is about its programs, unless somebody asks for some of its samples.
-    if !opened.programs.is_empty() && *selection == SampleSelection::default() {
+    if !opened.programs.is_empty() && part.is_everything() {
         return Ok(match form {
             PageForm::Html => borehole_web::tokio_html(&opened.programs, title),
             PageForm::Json => borehole_web::tokio_json(&opened.programs, title),
         });
     }
-    let page = ProfilePage::selected(&opened.profile, selection, form.limits());
+    let PagePart { selection, under } = part;
+    let is_called = |level: usize, name: &[u8]| borehole_web::is_shown_as(name, &under[level]);
+    let path = CallPattern { levels: under.len(), is_called: &is_called };
+    let page = ProfilePage::below(&opened.profile, selection, path, form.limits());
     let page = page.map_err(|error| Refusal::new(RefusalKind::TooLarge, error.to_string()))?;
     Ok(match form {
         PageForm::Html => {
@@ -77,6 +98,12 @@ fn of_profile(
         }
         PageForm::Json => borehole_web::report_json(&page, &opened.heat, title, &opened.value_types),
     })
+}
+
+/// The heap as far as it is known soon, in the form of its page.
+pub(crate) async fn outline_of((input, opened): (CataloguedInput, Arc<Opened>)) -> Result<String, Refusal> {
+    let outline = opened.heap()?.outline().await?;
+    Ok(borehole_web::heap_outline_json(&outline, &input.entry.path))
 }
 
 /// The flame chart of an input, at the resolution of `columns`.
@@ -106,7 +133,7 @@ pub(crate) async fn page_of_lake(desk: &Desk, ask: &LakeAsk) -> Result<String, R
     desk.compute(move || {
         let opened = OpenedProfile::read(file.path(), None, &AtomicBool::new(false))?;
         let opened = Opened::Profile(Box::new(opened));
-        of_profile(&opened, &SampleSelection::default(), &title, PageForm::Json)
+        of_profile(&opened, &PagePart::default(), &title, PageForm::Json)
     })
     .await?
 }

@@ -1,5 +1,7 @@
 //! Why a question has no answer: in the words of every way to ask.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 /// The reason why a question has no answer.
@@ -52,6 +54,16 @@ impl Refusal {
     #[must_use]
     pub fn missing(message: impl Into<String>) -> Self {
         Self::new(RefusalKind::Missing, message)
+    }
+
+    /// Calls the file at `path` by the name that it is listed under: where the server keeps files is nobody's business.
+    #[must_use]
+    pub(crate) fn calling(mut self, path: &Path, name: &str) -> Self {
+        let path = path.display().to_string();
+        for text in [Some(&mut self.message), self.help.as_mut()].into_iter().flatten() {
+            *text = text.replace(&path, name);
+        }
+        self
     }
 
     /// Says what to do about it.

@@ -194,3 +194,139 @@ async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
     connection.timer(TokioTimer::new()).header_read_timeout(ConnectionLimits::HEAD).max_headers(64);
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::thread;
+
+    use borehole::heap::{
+        Child, Edge, Graph, GraphBuilder, GraphCounts, HeapGraph, HeapSink as _, MemoryLocation,
+        NodeAttribute, NodeId, NodeType, Strength, StringId, Totals, Vocabulary,
+    };
+    use borehole_testkit::corpus;
+
+    use super::*;
+    use crate::opened::{Opened, OpenedHeap};
+
+    const NODES: u32 = 20_000;
+    /// The looks after which the graph waits for the test.
+    const BEFORE: u64 = 5_000;
+
+    /// A graph that counts how often its references are looked at, and stops at one of the looks until it may go on.
+    struct CountedGraph {
+        graph: HeapGraph,
+        looks: Arc<Looks>,
+    }
+
+    #[derive(Default)]
+    struct Looks {
+        count: AtomicU64,
+        may_go_on: AtomicBool,
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    macro_rules! forwarded {
+        ($($method:ident($($argument:ident: $kind:ty)?) -> $result:ty;)+) => {
+            $(fn $method(&self, $($argument: $kind)?) -> $result {
+                self.graph.$method($($argument)?)
+            })+
+        };
+    }
+
+    impl Graph for CountedGraph {
+        forwarded! {
+            counts() -> GraphCounts;
+            node_type(node: NodeId) -> NodeType;
+            canonical(node: NodeId) -> Option<NodeId>;
+            children(parent: Option<NodeId>) -> Range<usize>;
+            locations(node: NodeId) -> Range<usize>;
+            location(row: usize) -> MemoryLocation;
+            location_node(row: usize) -> NodeId;
+            attributes(node: NodeId) -> Range<usize>;
+            attribute(row: usize) -> NodeAttribute;
+            attribute_node(row: usize) -> NodeId;
+            string(string: StringId) -> &[u8];
+            vocabulary() -> &Vocabulary;
+            summary() -> &[(StringId, StringId)];
+            totals() -> Option<&Totals>;
+            created() -> &str;
+        }
+
+        fn child(&self, row: usize) -> Option<Child> {
+            let looks = &self.looks;
+            if looks.count.fetch_add(1, Ordering::Relaxed) == BEFORE {
+                until(|| looks.may_go_on.load(Ordering::Relaxed));
+            }
+            self.graph.child(row)
+        }
+    }
+
+    /// A list of nodes.
+    fn list() -> HeapGraph {
+        let mut builder = GraphBuilder::new();
+        let link = builder.string(b"next");
+        let mut parent = None;
+        for _ in 0..NODES {
+            let child = builder.node(NodeType::OBJECT);
+            builder.edge(Edge { parent, child, link, is_tree: true, strength: Strength::Strong });
+            parent = Some(child);
+        }
+        builder.finish().unwrap()
+    }
+
+    /// A server with such a heap in place of a file, and what counts its work.
+    fn serving() -> (String, Arc<Opened>, Arc<Looks>) {
+        let name = "8.1.2.rdump";
+        let options = ServeOptions::new(vec![corpus(&format!("php/heap/{name}"))]);
+        let server = Server::listen(&options).unwrap();
+        let looks = Arc::new(Looks::default());
+        let graph = CountedGraph { graph: list(), looks: looks.clone() };
+        let read = move |_: &_, _: &_| Ok(Opened::Heap(OpenedHeap::of(graph)));
+        let opened = server.runtime.block_on(server.desk.open_by(name, None, read)).unwrap();
+        let host = server.address().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        thread::spawn(move || server.run());
+        (host, opened.1, looks)
+    }
+
+    fn ask(host: &str, view: &str) -> std::net::TcpStream {
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        let line = format!("GET /api/v1/inputs/8.1.2.rdump/{view} HTTP/1.1");
+        write!(stream, "{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
+        stream
+    }
+
+    #[test]
+    fn a_view_that_nobody_waits_for_any_more_is_not_computed_to_its_end() {
+        let (host, opened, looks) = serving();
+        let count = || looks.count.load(Ordering::Relaxed);
+        // The cache has it, and this test; so does who waits for an answer.
+        let is_waited_for = || Arc::strong_count(&opened) > 2;
+        let asked = ask(&host, "page");
+        until(|| count() > BEFORE);
+        assert!(is_waited_for());
+        drop(asked);
+        until(|| !is_waited_for());
+        looks.may_go_on.store(true, Ordering::Relaxed);
+
+        // The look that was under way is the last one: another question is answered after it.
+        let mut text = String::new();
+        ask(&host, "heap_ask?node=x").read_to_string(&mut text).unwrap();
+        let ended = count();
+        assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
+        assert_eq!(ended, BEFORE + 1);
+
+        // Who stays gets the view, which takes more looks than that.
+        text.clear();
+        ask(&host, "page").read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+        assert!(count() - ended > BEFORE, "{}", count() - ended);
+    }
+}

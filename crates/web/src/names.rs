@@ -51,6 +51,13 @@ pub(crate) fn cut_end(name: &[u8], room: usize) -> String {
     format!("{}…", &whole[..end])
 }
 
+/// Whether a page shows this name as `text`, of which it may have the beginning only.
+#[must_use]
+pub fn is_shown_as(name: &[u8], text: &str) -> bool {
+    let whole = document(name);
+    whole == text || text.strip_suffix('…').is_some_and(|beginning| whole.starts_with(beginning))
+}
+
 /// Cuts a path to its end.
 pub(crate) fn cut_start(path: &[u8], room: usize) -> String {
     let whole = document(&path[path.len().saturating_sub(4 * room)..]);
@@ -73,6 +80,7 @@ mod tests {
     #[test]
     fn long_names_keep_their_beginning_and_long_paths_their_end() {
         assert_eq!(cut_end("äöü".repeat(40).as_bytes(), 10), "äöü…");
+        assert!(is_shown_as("äöü".repeat(40).as_bytes(), "äöü…") && !is_shown_as(b"abc", "ab"));
         assert_eq!(cut_start(b"/srv/app/vendor/a.php", 10), "…r/a.php");
         let huge = vec![b'x'; 10_000_000];
         let names = PageNames::new([(&huge[..], None), (b"f", Some(&huge[..]))].into_iter());

@@ -14,7 +14,7 @@ import { LAKE_VIEWS, Lake } from "./lake";
 import { List, grouped, nameOf } from "./list";
 import { Panel, asked, found, questionsOf } from "./panel";
 import { Recordings } from "./recordings";
-import { charts, listed as ask, page, resource, watch, type InputEntry, type Listed } from "./server";
+import { charts, listed as ask, outline, page, resource, watch, type InputEntry, type Listed } from "./server";
 import { Uploads } from "./uploads";
 
 const NOTHING: Listed = { inputs: [], left_out: 0, may: { upload: false, record: false }, lakes: [] };
@@ -43,8 +43,9 @@ function usePlace(): URLSearchParams {
 
 type Shown = { of: string; data: ViewData } | { of: string; error: string };
 
-// The data of a place; `null` while they are on their way. `grown` counts how often the input has grown.
-function useShown(of: string | null, grown: number): Shown | null {
+// The data of a place; `null` while they are on their way. `soon` has something to show until they are there. `grown` counts how
+// often the input has grown.
+function useShown(of: string | null, soon: string | null, grown: number): Shown | null {
   const [shown, setShown] = useState<Shown | null>(null);
   useEffect(() => {
     if (!of) return setShown(null);
@@ -52,6 +53,12 @@ function useShown(of: string | null, grown: number): Shown | null {
     page(of, ended.signal).then((data) => setShown({ of, data }), (error: Error) => ended.signal.aborted || setShown({ of, error: error.message }));
     return () => ended.abort();
   }, [of, grown]);
+  useEffect(() => {
+    if (!of || !soon) return;
+    const ended = new AbortController();
+    page(soon, ended.signal).then((data) => setShown((shown) => (ended.signal.aborted || shown?.of === of ? shown : { of, data })), () => {});
+    return () => ended.abort();
+  }, [of, soon]);
   return shown?.of === of ? shown : null;
 }
 
@@ -95,7 +102,11 @@ function showView(place: URLSearchParams, of: string, view: string): void {
   if (view === "") next.delete(of);
   else next.set(of, view);
   next.delete("last");
-  goTo(next, viewNow());
+  // Tables are of all calls, and what is zoomed below some is another path in the picture of all.
+  const state = viewNow();
+  if (next.has("under")) state.delete("zoom");
+  next.delete("under");
+  goTo(next, state);
 }
 
 const ViewButtons = ({ views: { of, all, chosen }, place }: { views: NonNullable<Views>; place: URLSearchParams }) => (
@@ -115,6 +126,14 @@ const Head = ({ title, about, views, place, children }: { title: string; about: 
 
 const isHeap = (input: InputEntry | undefined): boolean => input?.kind === "heap" || input?.kind === "database";
 
+// A place with the calls below those of a path.
+function below(place: URLSearchParams, path: string[]): URLSearchParams {
+  const next = new URLSearchParams(place);
+  next.delete("under");
+  for (const name of path) next.append("under", name);
+  return next;
+}
+
 interface MainProps {
   place: URLSearchParams;
   listed: Listed;
@@ -126,6 +145,8 @@ function Main({ place, listed: { inputs, may }, shown, grown }: MainProps) {
   const value = place.get("value"), of = (key: string) => inputs.find((input) => input.id === place.get(key));
   const input = of("input"), [before, after] = [of("before"), of("after")];
   const asks = useMemo(() => (input ? charts(input.id, value) : undefined), [input?.id, value, shown]);
+  const under = place.getAll("under");
+  const deepen = useCallback((path: string[]) => goTo(below(placeOf(location.hash), path)), []);
   const panel = place.get("panel"), views = viewsOf(place, input);
   const open = ({ id }: InputEntry, panel: string) => goTo(new URLSearchParams({ input: id, panel }));
   if (place.has("recordings") && may.record) return <><Head title="Recordings" about="What runs now, sampled" {...{ views, place }} /><main><Recordings inputs={inputs} open={(input) => open(input, "top")} /></main></>;
@@ -145,8 +166,8 @@ function Main({ place, listed: { inputs, may }, shown, grown }: MainProps) {
   const hasPanel = input && panel !== null && panel !== "samples";
   return (
     <>
-      <Head title={data.title} about={aboutOf(data)} {...{ views, place }}><ValueSelect data={data} place={place} /></Head>
-      {hasPanel ? <main><Panel {...{ input, value, panel, data, grown }} show={(panel) => showView(place, "panel", panel)} /></main> : <main key={shown.of}><InputView data={data} ask={asks} /></main>}
+      <Head title={data.title} about={aboutOf(data)} {...{ views, place }}>{under.length > 0 && <button type="button" id="all-calls" title={under.join(" → ")} onClick={() => goTo(below(place, []))}>All calls</button>}<ValueSelect data={data} place={place} /></Head>
+      {hasPanel ? <main><Panel {...{ input, value, panel, data, grown }} show={(panel) => showView(place, "panel", panel)} /></main> : <main key={shown.of}><InputView data={data} ask={asks} deepen={deepen} /></main>}
     </>
   );
 }
@@ -176,7 +197,8 @@ function Explorer() {
   const listed = got ?? NOTHING, { inputs, lakes, may } = listed;
   // Heaps are compared in a table, which asks for itself; so nothing is asked before the kinds of two inputs are known.
   const isWaiting = place.has("before") && (got === null || isPaired(place, inputs));
-  const shown = useShown(isWaiting ? null : resource(place), grown);
+  const soon = isHeap(inputs.find((input) => input.id === place.get("input"))) ? outline(place) : null;
+  const shown = useShown(isWaiting ? null : resource(place), soon, grown);
   // The view of a trace has keys of its own, and help on them.
   const isTrace = shown !== null && "data" in shown && shown.data.kind === "tokio" && !place.has("panel");
   // On a narrow screen, the list makes room for what was chosen in it.

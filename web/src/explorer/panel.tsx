@@ -38,7 +38,7 @@ const OF_HEAPS: Question[] = [
 
 export function questionsOf(kind: InputEntry["kind"]): Question[] {
   if (kind === "heap" || kind === "database") return OF_HEAPS;
-  return kind === "tokio" ? [{ view: "tokio_flags", name: "Findings" }, ...OF_PROFILES] : OF_PROFILES;
+  return [{ view: kind === "tokio" ? "tokio_flags" : "findings", name: "Findings" }, ...OF_PROFILES];
 }
 
 // A question and its word as one text, for the address.
@@ -77,13 +77,27 @@ function weightOfFiles(data: Exclude<ViewData, { kind: "tokio" }>): Map<string, 
   return sums;
 }
 
-// The part of a profile that is selected in the address, in the words of questions. Threads are selected in pictures only.
+// A value of a dimension as words of questions; `null` if the server cannot be asked for it: it is the rest of many values, or has
+// no name, or a page has only the beginning of its name.
+function wordsOf(dimension: string, value: string): [word: string, text: string][] | null {
+  if (dimension.startsWith("label.")) return value === "(none)" || value.endsWith("…") ? null : [["label", `${dimension.slice("label.".length)}=${value}`]];
+  // As `GroupValue::text` of `borehole-analysis` writes them.
+  const [, thread, process] = (dimension === "thread" && /^thread (\S+)(?: of ([-#.\d]+))?(?: |$)/.exec(value)) || [];
+  if (thread) return [["thread", thread], ...(process ? [["process", process] as [string, string]] : [])];
+  const [, interpreter] = (dimension === "interpreter" && /^interpreter (\d+)$/.exec(value)) || [];
+  return interpreter ? [["interpreter", interpreter]] : null;
+}
+
+// The part of a profile that is selected in the address, in the words of questions.
 export function selected(view: URLSearchParams): URLSearchParams {
   const { range, values } = fromFragment(view), words = new URLSearchParams();
   if (range) words.set("from", String(range[0])), words.set("to", String(range[1]));
-  for (const [dimension, value] of values) if (dimension.startsWith("label.")) words.append("label", `${dimension.slice("label.".length)}=${value}`);
+  for (const [dimension, value] of values) for (const [word, text] of wordsOf(dimension, value) ?? []) words.append(word, text);
   return words;
 }
+
+// Whether something is selected in the address that questions have no words for.
+export const isUnasked = (view: URLSearchParams): boolean => [...fromFragment(view).values].some(([dimension, value]) => wordsOf(dimension, value) === null);
 
 interface PanelProps {
   input: InputEntry;
@@ -137,6 +151,9 @@ type ViewProps = Omit<PanelProps, "panel"> & { question: Question; word: string 
 // The stretches of time that a live table can show.
 const LIVE: [name: string, seconds: number | null][] = [["All time", null], ["Last 30 s", 30], ["Last 5 s", 5]];
 
+// The words that choose samples by what is selected in a picture.
+const SELECTED = ["from", "label", "thread", "interpreter"];
+
 // How many of the last seconds the address asks for.
 export function lastOf(place: URLSearchParams): number | null {
   const seconds = Number(place.get("last"));
@@ -159,7 +176,7 @@ function View({ input, data, value, question: { view, word }, word: text, grown,
   if (last !== null && time) words.set("from", String(Math.max(time.start_ns, time.start_ns + time.slice_ns * time.slices - last * 1e9))), words.delete("to");
   // The end of a growing input is not part of the question: the table before stays until the next one is there.
   const got = useAnswer([input.id, view, text, value, String(selected(state)), last].join("\n"), grown, (signal) => answer(input.id, view, words, signal));
-  const isPart = words.has("from") || words.has("label");
+  const isPart = SELECTED.some((word) => words.has(word));
   return (
     <>
       {view === "top" && time && (
@@ -169,6 +186,7 @@ function View({ input, data, value, question: { view, word }, word: text, grown,
         </p>
       )}
       {isPart && last === null && <p class="hint">Of the samples that are selected in the picture.</p>}
+      {isUnasked(state) && <p class="hint">The picture also selects a value without a name of its own, which does not count here.</p>}
       {view === "source" && got !== null && typeof got !== "string" ? <Source lines={got} /> : <Answered got={got} leads={leadsOf({ data, view, text, show })} />}
     </>
   );

@@ -92,7 +92,14 @@ export function resource(place: URLSearchParams): string | null {
   const value = place.get("value"), asked = new URLSearchParams(value ? { value } : {});
   if (before && after) return `/diff?${new URLSearchParams([["before", before], ["after", after], ...asked])}`;
   if (place.get("panel") === "samples") asked.set("from", ALL_SAMPLES);
+  for (const name of place.getAll("under")) asked.append("under", name);
   return input ? `/inputs/${encodeURIComponent(input)}/page?${asked}` : null;
+}
+
+// The address of what is known of the heap of a place before its page is.
+export function outline(place: URLSearchParams): string | null {
+  const input = place.get("input");
+  return input ? `/inputs/${encodeURIComponent(input)}/outline` : null;
 }
 
 export const page = (resource: string, signal: AbortSignal): Promise<ViewData> => ask<ViewData>(resource, signal);

@@ -68,6 +68,8 @@ export interface DiffData extends Common {
 
 export interface HeapData extends Common {
   kind: "heap";
+  // Sizes are shallow, because retained ones are not known yet.
+  is_outline?: boolean;
   self: number[];
   counts: number[];
 }

@@ -266,6 +266,16 @@ export class Flame {
     return this.tree.path(this.zoomed);
   }
 
+  // Whether calls below the zoomed one are too small for the page.
+  get isCut(): boolean {
+    const { tree, zoomed } = this, within = new Uint8Array(tree.length);
+    for (let node = zoomed || 1; node < tree.length; node++) {
+      within[node] = node === zoomed || within[tree.caller[node]] ? 1 : 0;
+      if (within[node] && tree.fn[node] === SMALL) return true;
+    }
+    return false;
+  }
+
   // Zooms to the call at the end of a path, if there is one. It is drawn later.
   zoomTo(path: number[]): void {
     this.zoomed = this.tree.at(path);

@@ -13,6 +13,7 @@ export const keysOf = ({ kind, time }: PageData): Keys => [
   [["←", "↑", "↓", "→"], kind === "heap" ? "to the block beside, in the picture" : "to the call beside, in the picture"],
   [["Enter"], "zoom"],
   [["Esc"], "zoom out"],
+  ...(kind === "report" ? ([[["d"], "smaller calls below the zoomed one, where a server has them"]] as Keys) : []),
   [["Space"], kind === "heap" ? "holders and contents of the class" : "callers and callees of the function"],
   ...(time ? ([[["←", "→"], "select time, in the timeline; Shift extends"]] as Keys) : []),
 ];

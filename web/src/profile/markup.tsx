@@ -45,12 +45,20 @@ const HEAP: Words = {
   name: "Class",
 };
 
+const OUTLINE: Words = {
+  ...HEAP,
+  title: "Memory by type and class",
+  label: "Memory by type and class: arrow keys move between blocks, Enter zooms, Escape zooms out",
+  nothing: "No memory is known.",
+  heads: [[1, "Shallow"], [1, "%"], [3, "Objects"]],
+};
+
 const DIFF: Words = {
   ...CALLS,
   heads: [[1, "Self before"], [2, "after"], [9, "change"], [3, "Total before"], [4, "after"], [10, "change"]],
 };
 
-export const wordsOf = ({ kind }: PageData): Words => (kind === "heap" ? HEAP : kind === "diff" ? DIFF : CALLS);
+export const wordsOf = (data: PageData): Words => (data.kind === "heap" ? (data.is_outline ? OUTLINE : HEAP) : data.kind === "diff" ? DIFF : CALLS);
 
 const MARKS = 5;
 
@@ -112,6 +120,7 @@ export function FlameSection({ data, words }: { data: PageData; words: Words }) 
         <button type="button" id="upward" aria-pressed="false" title="Callees above their callers">Roots below</button>
         <button type="button" id="split" aria-pressed="false" hidden={data.kind !== "diff"}>Side by side</button>
         <button type="button" id="zoom-out" hidden>Zoom out</button>
+        <button type="button" id="deeper" title="Also those that are too small for the whole picture" hidden>Smaller calls</button>
         <input type="search" id="search" placeholder={words.search} aria-label={words.search} />
         <span id="matches" class="hint" role="status" />
       </div>

@@ -15,6 +15,12 @@ import { TopTable } from "./table";
 import { Times } from "./times";
 import { SMALL } from "./tree";
 
+// How long a path may be in a question: the server takes 16 KiB.
+const MOST_PATH = 14_000;
+
+// Shows all calls below the one at the end of a path, by the names of its functions.
+export type Deepen = (path: string[]) => void;
+
 class Page {
   readonly model: Model;
   readonly flame: Flame;
@@ -24,6 +30,8 @@ class Page {
   chart: Selected["chart"] = null;
   // Whether there is somebody who gets flame charts.
   canChart = false;
+  // Gets a page with all calls below the one at the end of a path, where there is somebody who has them.
+  deepen: Deepen | null = null;
   // Called when the selected time, or the range of the flame chart, is another.
   onTime = (): void => {};
   // The weight of the whole selection.
@@ -57,7 +65,25 @@ class Page {
     this.drawTable();
     const part = !model.isFiltered() || model.isDiff ? "" : ` Showing ${model.amount(this.all)} of ${model.amount(model.data.all)} ${model.valueKind}; the numbers leave out the smallest calls.`;
     byId("chosen").textContent = part;
+    this.sayDeeper();
     this.onTime();
+  }
+
+  // The names of the zoomed path, if its calls have more below them than the page does.
+  private get deeper(): string[] | null {
+    const { flame, model } = this;
+    if (!this.deepen || flame.mode !== "calls" || !flame.zoomed || !flame.isCut) return null;
+    const names = flame.zoomPath.map((fn) => model.fnName(fn));
+    return encodeURIComponent(names.join("&under=")).length <= MOST_PATH ? names : null;
+  }
+
+  sayDeeper(): void {
+    byId("deeper").hidden = this.deeper === null;
+  }
+
+  private goDeeper(): void {
+    const { deeper } = this;
+    if (deeper) this.deepen?.(deeper);
   }
 
   drawTable(): void {
@@ -68,6 +94,7 @@ class Page {
     this.pressMode(mode);
     this.flame.build(this.weights);
     this.flame.draw();
+    this.sayDeeper();
     this.remember(true);
   }
 
@@ -198,6 +225,7 @@ class Page {
     else if (event.key === "u") this.setShape(!this.flame.isUpward, this.flame.isSplit);
     else if (event.key === "s") this.setShape(this.flame.isUpward, !this.flame.isSplit);
     else if (event.key === "t" && this.canChart) this.showChart(this.chart ? null : "all");
+    else if (event.key === "d") this.goDeeper();
     else if (event.key === "n" || event.key === "N") this.flame.stepHit(event.key === "n" ? 1 : -1);
     else return;
     event.preventDefault();
@@ -214,7 +242,8 @@ class Page {
       this.remember(false);
     };
     this.flame.start(redraw);
-    this.flame.onZoom = () => this.remember(true);
+    this.flame.onZoom = () => (this.sayDeeper(), this.remember(true));
+    byId("deeper").addEventListener("click", () => this.goDeeper());
     this.table.start(redraw);
     this.times?.start();
     this.startDimensions();
@@ -274,7 +303,7 @@ function useAsk(data: PageData, asked: AskChart | undefined): AskChart | undefin
   }, [data, asked]);
 }
 
-export function ProfilePage({ data, ask: asked }: { data: PageData; ask?: AskChart }) {
+export function ProfilePage({ data, ask: asked, deepen }: { data: PageData; ask?: AskChart; deepen?: Deepen }) {
   const [page, setPage] = useState<Page | null>(null), ask = useAsk(data, asked);
   useLayoutEffect(() => {
     const page = new Page(data);
@@ -287,6 +316,11 @@ export function ProfilePage({ data, ask: asked }: { data: PageData; ask?: AskCha
   useLayoutEffect(() => {
     if (page) page.canChart = ask !== undefined && data.time !== null;
   }, [page, ask]);
+  useLayoutEffect(() => {
+    if (!page) return;
+    page.deepen = deepen ?? null;
+    page.sayDeeper();
+  }, [page, deepen]);
   const words = wordsOf(data);
   return (
     <>

@@ -66,9 +66,9 @@ export class TopTable {
   }
 
   private cells([, self, total, count]: TopRow, all: number): HTMLElement[] {
-    const { model } = this;
-    // In a heap: retained size, then shallow size.
-    const texts = model.isHeap
+    const { model } = this, { data } = model;
+    // In a heap: retained size, then shallow size, which is the only one of an outline.
+    const texts = data.kind === "heap" && data.is_outline ? [bytes(self), percentOf(self, all), grouped(count)] : model.isHeap
       ? [bytes(self), percentOf(self, all), bytes(total), grouped(count)]
       : [model.amount(self), percentOf(self, all), model.amount(total), percentOf(total, all)];
     return texts.map((text) => element("td", "", text));

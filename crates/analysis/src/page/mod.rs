@@ -9,6 +9,7 @@
 mod cells;
 mod dimensions;
 mod prune;
+mod scope;
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use crate::selection::SampleSelection;
 use crate::view::ProfileSummary;
 
 pub use dimensions::{Dimension, DimensionKind, DimensionValue};
+pub use scope::CallPattern;
+use scope::PageScope;
 
 /// A profile of bounded size.
 #[derive(Clone, Debug)]
@@ -153,15 +156,32 @@ impl ProfilePage {
         selection: &SampleSelection,
         limits: PageLimits,
     ) -> Result<Self, TableFull> {
+        let everything = CallPattern { levels: 0, is_called: &|_, _| true };
+        Self::below(profile, selection, everything, limits)
+    }
+
+    /// Like [`ProfilePage::selected`], of the samples at and below the calls at the end of a path, with their callers.
+    ///
+    /// # Errors
+    /// If there are too many functions or call paths for a table.
+    pub fn below(
+        profile: &Profile,
+        selection: &SampleSelection,
+        path: CallPattern<'_>,
+        limits: PageLimits,
+    ) -> Result<Self, TableFull> {
         let mut merged = Tables::default();
         let known = frames::known(&profile.tables, &mut merged, &DiffQuery::default(), Identity::File)?;
         let names = frames::names(&merged);
         let paths = frames::paths(&profile.tables, &merged, &known);
-        let sums = CallSums::new(&paths, profile, selection, profile.default_weight());
+        let mut sums = CallSums::new(&paths, profile, selection, profile.default_weight());
+        let scope = PageScope::new(&paths, &names, path);
+        scope.narrow(&mut sums, &paths);
         let situations = dimensions::PageSituations::new(profile, selection);
-        let tree = prune::PageTree { depths: paths.depths(), paths: &paths, sums: &sums };
+        let tree = prune::PageTree { depths: scope.depths(paths.depths()), paths: &paths, sums: &sums };
         let mut kept = prune::KeptPaths::new(&tree, limits);
         let (time, cells) = loop {
+            scope.forget_others(&mut kept);
             match cells::cells((profile, selection), &paths, &situations, &kept, limits) {
                 Some(cells) => break cells,
                 None => kept = prune::KeptPaths::of_share(&tree, limits, kept.pruned.share * 2.0),

@@ -134,3 +134,37 @@ fn stacks_without_samples_have_no_place_on_a_page() {
     let none = ProfilePage::new(&profile(&all[..1], 1, true), PageLimits::default()).unwrap();
     assert_eq!((none.calls.len(), none.cells.len()), (0, 0));
 }
+
+#[test]
+fn a_page_below_a_call_shows_what_the_page_of_everything_is_too_small_for() {
+    let mut folded = stacks(&[("main;a", 40), ("main", 10), ("other;a;b", 30), ("main;b;a", 20)]);
+    folded.extend((0..100).map(|leaf| (format!("main;a;leaf{leaf}"), 1)));
+    let profile = profile(&folded, 3, true);
+    let limits = PageLimits { calls: 20, ..PageLimits::default() };
+    let selection = SampleSelection::default();
+    let names = |page: &ProfilePage, call: &PageCall| {
+        call.function.map(|place| String::from_utf8(page.functions[place].name.clone()).unwrap())
+    };
+    let everything = ProfilePage::new(&profile, limits).unwrap();
+    assert!(everything.calls.len() <= 20 && everything.pruned.paths == 100, "{:?}", everything.pruned);
+
+    let below = |path: &[&str]| {
+        let is_called = |level: usize, name: &[u8]| path[level].as_bytes() == name;
+        let pattern = CallPattern { levels: path.len(), is_called: &is_called };
+        let limits = PageLimits { calls: 200, ..limits };
+        ProfilePage::below(&profile, &selection, pattern, limits).unwrap()
+    };
+    let page = below(&["main", "a"]);
+    assert_eq!((page.calls.len(), page.pruned.paths), (102, 0));
+    assert_eq!(names(&page, &page.calls[0]).as_deref(), Some("main"));
+    assert_eq!((page.calls[1].caller, names(&page, &page.calls[1]).as_deref()), (Some(0), Some("a")));
+    // Samples of the caller itself, and of the same function elsewhere, are not below it.
+    assert_eq!(page.cells.iter().map(|cell| cell.value).sum::<i64>(), 140);
+    assert!(page.cells.iter().all(|cell| cell.call > 0));
+    let top = page.top.iter().find(|row| page.functions[row.function].name == b"a").unwrap();
+    assert_eq!((top.self_weight, top.total_weight, page.distinct_functions), (40, 140, 102));
+    // The end of the path may be the root, or nowhere.
+    assert_eq!(below(&["other"]).cells.iter().map(|cell| cell.value).sum::<i64>(), 30);
+    assert_eq!((below(&["main", "c"]).calls.len(), below(&["a"]).cells.len()), (0, 0));
+    assert_eq!(below(&[]).cells.iter().map(|cell| cell.value).sum::<i64>(), 200);
+}

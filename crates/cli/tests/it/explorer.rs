@@ -101,8 +101,8 @@ fn every_view_shows_each_native_format() {
         }
     }
     assert_eq!(browser.ask("faults"), json!([]));
-    // Eight views of each profile, two more of a trace, six of each heap.
-    assert_eq!(shown, 8 + 8 + 10 + 6 + 6);
+    // Nine views of each profile, one more of a trace, six of each heap.
+    assert_eq!(shown, 9 + 9 + 10 + 6 + 6);
 }
 
 #[test]

@@ -24,7 +24,9 @@ use crate::desk::Desk;
 use crate::guard::{Guard, guarded};
 use crate::lakes::{LakeAsk, LakeView};
 use crate::limits::ConnectionLimits;
-use crate::pages::{PageForm, chart_of, page_of, page_of_diff, page_of_lake, page_of_lake_diff};
+use crate::pages::{
+    PageForm, PagePart, chart_of, outline_of, page_of, page_of_diff, page_of_lake, page_of_lake_diff,
+};
 use crate::questions::{Ask, View};
 use crate::refusal::Refusal;
 
@@ -40,6 +42,7 @@ pub(crate) fn router(desk: Arc<Desk>, guard: Guard, tools: ToolSet) -> Router {
         .route("/api/v1/recordings", get(given::recordings).post(given::record))
         .route("/api/v1/recordings/{id}", delete(given::stop))
         .route("/api/v1/inputs/{id}/page", get(page))
+        .route("/api/v1/inputs/{id}/outline", get(outline))
         .route("/api/v1/inputs/{id}/lanes", get(lanes))
         .route("/api/v1/inputs/{id}/{view}", get(view))
         .route("/api/v1/lakes", get(lakes))
@@ -100,7 +103,7 @@ async fn inputs(State(desk): State<Arc<Desk>>, headers: HeaderMap) -> Result<Res
 /// The one-file page of an input.
 async fn html(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Result<Answer, Answer> {
     let opened = desk.open(&id, None).await?;
-    let html = page_of(&desk, opened, borehole_analysis::SampleSelection::default(), PageForm::Html).await?;
+    let html = page_of(&desk, opened, PagePart::default(), PageForm::Html).await?;
     // The page has a stricter policy of its own, which allows only its own script.
     Ok(Answer::html(html).with_policy("frame-ancestors 'none'"))
 }
@@ -113,8 +116,17 @@ async fn page(
 ) -> Result<Response, Answer> {
     let asked = Ask::parse(query.as_deref())?;
     let opened = desk.open(&id, asked.value.as_deref()).await?;
-    let page = page_of(&desk, opened, asked.selection()?, PageForm::Json).await?;
+    let page = page_of(&desk, opened, PagePart::of(&asked)?, PageForm::Json).await?;
     Ok(Answer::json(page).unless_known(&headers))
+}
+
+async fn outline(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Answer> {
+    let outline = outline_of(desk.open(&id, None).await?).await?;
+    Ok(Answer::json(outline).unless_known(&headers))
 }
 
 async fn lanes(

@@ -81,10 +81,14 @@ fn paths() -> Map<String, Value> {
         } },
         "left_out": { "type": "integer", "description": "The number of older files that are too many to be listed" },
     } });
-    let page = parameters(&["value", "thread", "process", "label", "from", "to"]);
+    let page = parameters(&["value", "thread", "process", "interpreter", "label", "from", "to", "under"]);
     let of_lanes = operation(
         "Get what each thread did in the order of time",
-        [vec![id.clone()], parameters(&["value", "thread", "process", "from", "to", "columns"])].concat(),
+        [
+            vec![id.clone()],
+            parameters(&["value", "thread", "process", "interpreter", "from", "to", "columns"]),
+        ]
+        .concat(),
         JSON,
         any.clone(),
     );
@@ -92,6 +96,12 @@ fn paths() -> Map<String, Value> {
     let limited = parameters(&["before", "after", "value", "limit"]);
     let of_page =
         operation("Get what the explorer shows", [vec![id.clone()], page].concat(), JSON, any.clone());
+    let of_outline = operation(
+        "Get what is known of a heap soon: shallow sizes in place of retained ones",
+        vec![id.clone()],
+        JSON,
+        any.clone(),
+    );
     let of_diff = operation("Compare two sets of profiles, as the explorer shows it", sides, JSON, any);
     let of_changes = operation("List the functions that changed", limited, JSON, table.clone());
     let of_inputs = operation("List the inputs", Vec::new(), JSON, inputs);
@@ -106,6 +116,7 @@ fn paths() -> Map<String, Value> {
     for (path, operation) in [
         ("/api/v1/inputs", of_inputs),
         ("/api/v1/inputs/{id}/page", of_page),
+        ("/api/v1/inputs/{id}/outline", of_outline),
         ("/api/v1/inputs/{id}/lanes", of_lanes),
         ("/api/v1/diff", of_diff),
         ("/api/v1/changes", of_changes),

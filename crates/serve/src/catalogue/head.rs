@@ -13,6 +13,7 @@ use borehole_text::document;
 
 use super::InputKind;
 use crate::limits::CatalogueLimits;
+use crate::refusal::Refusal;
 
 /// The facts about a file.
 pub(super) struct InputHead {
@@ -39,8 +40,8 @@ impl InputHead {
     }
 }
 
-/// Looks at the beginning of a file. It never fails: a file that cannot be read says so.
-pub(super) fn of(path: &Path) -> InputHead {
+/// Looks at the beginning of a file that is listed as `name`. It never fails: a file that cannot be read says so.
+pub(super) fn of(path: &Path, name: &str) -> InputHead {
     let options = InputOptions { read: ReadOptions::lenient(), ..InputOptions::default() };
     let opened = Source::path(path).and_then(|source| {
         let bytes = source.size_bytes().unwrap_or(0);
@@ -48,18 +49,18 @@ pub(super) fn of(path: &Path) -> InputHead {
     });
     match opened {
         Ok((input, bytes)) => of_profile(input, bytes),
-        Err(error) => of_heap(path, &error),
+        Err(error) => of_heap(path, name, error),
     }
 }
 
-fn of_heap(path: &Path, otherwise: &Error) -> InputHead {
+fn of_heap(path: &Path, name: &str, otherwise: Error) -> InputHead {
     match HeapFile::open(path) {
         Ok(heap) => {
             let kind = if heap.is_database() { InputKind::Database } else { InputKind::Heap };
             InputHead::of_kind(kind, heap.format().name())
         }
         Err(_) => InputHead {
-            error: Some(document(otherwise.to_string().as_bytes())),
+            error: Some(document(Refusal::from(otherwise).calling(path, name).message.as_bytes())),
             ..InputHead::of_kind(InputKind::Unreadable, "")
         },
     }

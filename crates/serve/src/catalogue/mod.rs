@@ -199,9 +199,9 @@ impl Catalogue {
 
 /// Looks at the beginning of a file.
 fn catalogued(file: &FoundFile) -> CataloguedInput {
-    let head = head::of(&file.path);
     let path = document(file.shown.as_os_str().as_encoded_bytes());
     let name = file.path.file_name().map_or_else(|| path.clone(), |name| document(name.as_encoded_bytes()));
+    let head = head::of(&file.path, &name);
     let modified = u64::try_from(file.version.modified_ns / 1_000_000_000).unwrap_or(0);
     let entry = InputEntry {
         id: id_of(&file.path),

@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::limits::{AnswerLimits, LakeLimits};
-use crate::questions::{ViewCell, ViewTable, shown_name};
+use crate::questions::{ViewCell, ViewTable, only, shown_name};
 use crate::refusal::{Refusal, RefusalKind};
 
 pub(crate) use selections::LakeSelection;
@@ -348,12 +348,20 @@ fn changes(text: &str) -> Result<ViewTable, Refusal> {
             shown_name(row["function"].as_str().unwrap_or_default()).into(),
         ]
     });
+    let only_on = |presence: &str, side: &str| {
+        let here = found.iter().filter(|row| row["on"] == presence && row["total"]["significant"] == true);
+        let share = |row: &Value| row["total"][side]["value"].as_f64().unwrap_or_default();
+        here.map(|row| (shown_name(row["function"].as_str().unwrap_or_default()), share(row)))
+            .collect::<Vec<_>>()
+    };
+    let notes = [only("new", &only_on("appeared", "after")), only("gone", &only_on("vanished", "before"))];
     let all = diff["functions"]["distinct"].as_u64().unwrap_or(0);
     Ok(ViewTable {
         columns: columns.map(str::to_owned).to_vec(),
         rows: rows.collect(),
         all_rows: usize::try_from(all).unwrap_or(usize::MAX),
         coverage: format!("Shown {} of {} functions.", found.len(), grouped(all)),
+        notes: notes.into_iter().flatten().collect(),
         ..ViewTable::default()
     })
 }

@@ -2,9 +2,10 @@
 
 mod heap;
 mod profile;
+mod wanted;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use borehole::ProfileSink as _;
 use borehole::heap::compare::{HeapComparison, compare};
@@ -15,6 +16,7 @@ use borehole_analysis::diff::{DiffQuery, DiffSink, DiffView};
 
 pub(crate) use heap::OpenedHeap;
 pub(crate) use profile::{OpenedProfile, by_function};
+use wanted::{WantedGraph, while_wanted};
 
 use crate::catalogue::{CataloguedInput, InputKind};
 use crate::refusal::{Refusal, RefusalKind};
@@ -38,12 +40,13 @@ impl Opened {
         value: Option<&str>,
         is_unwanted: &AtomicBool,
     ) -> Result<Self, Refusal> {
+        let calling = |refusal: Refusal| refusal.calling(&input.file, &input.entry.name);
         match input.entry.kind {
             InputKind::Heap | InputKind::Database => {
-                OpenedHeap::open(&input.file, &input.entry.name).map(Self::Heap)
+                OpenedHeap::open(&input.file, &input.entry.name).map(Self::Heap).map_err(calling)
             }
             InputKind::Profile | InputKind::Tokio => {
-                let opened = OpenedProfile::read(&input.file, value, is_unwanted)?;
+                let opened = OpenedProfile::read(&input.file, value, is_unwanted).map_err(calling)?;
                 Ok(Self::Profile(Box::new(opened)))
             }
             InputKind::Unreadable => {
@@ -64,7 +67,9 @@ impl Opened {
         let (mut tables, mut sink) = (Tables::default(), DiffSink::new(query));
         for files in sides {
             for file in files {
-                profile::read_into(file, &mut tables, &mut sink, is_unwanted)?;
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                profile::read_into(file, &mut tables, &mut sink, is_unwanted)
+                    .map_err(|refusal| refusal.calling(file, &name))?;
             }
             sink.begin_after();
         }
@@ -72,17 +77,26 @@ impl Opened {
         Ok(Self::Diff(Box::new(sink.into_view())))
     }
 
-    /// Compares heaps, the oldest first.
+    /// Compares heaps, the oldest first. It ends early, with an error, once `is_unwanted` is set.
     pub(crate) fn compare_heaps<'i>(
         inputs: impl Iterator<Item = &'i CataloguedInput>,
+        is_unwanted: &AtomicBool,
     ) -> Result<Self, Refusal> {
-        let files = inputs.map(|input| Ok(HeapFile::open(&input.file)?.called(input.entry.name.clone())));
+        let files = inputs.map(|input| {
+            let file = HeapFile::open(&input.file);
+            let file = file.map_err(|error| Refusal::from(error).calling(&input.file, &input.entry.name))?;
+            Ok(file.called(input.entry.name.clone()))
+        });
         let files = files.collect::<Result<Vec<_>, Refusal>>()?;
         let options = OpenOptions { lenient: true, ..OpenOptions::default() };
         let opened = files.iter().map(|file| Ok(file.graph(&options)?));
         let opened = opened.collect::<Result<Vec<_>, Refusal>>()?;
-        let graphs: Vec<&dyn Graph> = opened.iter().map(|opened| -> &dyn Graph { &*opened.graph }).collect();
-        Ok(Self::HeapDiff(Box::new(compare(&graphs, Follow::default()))))
+        let is_wanted = || !is_unwanted.load(Ordering::Relaxed);
+        let graphs: Vec<_> =
+            opened.iter().map(|opened| WantedGraph { graph: &*opened.graph, is_wanted }).collect();
+        let graphs: Vec<&dyn Graph> = graphs.iter().map(|graph| -> &dyn Graph { graph }).collect();
+        let compared = while_wanted(|| compare(&graphs, Follow::default()));
+        compared.map(|compared| Self::HeapDiff(Box::new(compared))).ok_or_else(cancelled)
     }
 
     /// The profile, or why there is none.
@@ -106,4 +120,8 @@ impl Opened {
             }
         }
     }
+}
+
+fn cancelled() -> Refusal {
+    Refusal::new(RefusalKind::Busy, "cancelled: nobody waited for the answer")
 }

@@ -14,6 +14,7 @@ use borehole_analysis::{
     SampleSelection, Weight,
 };
 
+use super::cancelled;
 use crate::refusal::{Refusal, RefusalKind};
 
 /// A profile, and what its Tokio programs did if it is a trace of them.
@@ -100,7 +101,7 @@ pub(super) fn read_into(
         Err(error) => return Err(error.into()),
     };
     if is_unwanted.load(Ordering::Relaxed) {
-        return Err(Refusal::new(RefusalKind::Busy, "cancelled: nobody waited for the answer"));
+        return Err(cancelled());
     }
     Ok(recovery)
 }
@@ -147,5 +148,58 @@ impl ProfileSink for Wanted<'_> {
     fn event(&mut self, at: Context<'_>, event: &Event<'_>) -> io::Result<ControlFlow<()>> {
         let flow = self.sink.event(at, event)?;
         Ok(self.flow(flow))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use borehole_testkit::corpus;
+
+    use super::*;
+
+    /// Counts samples and events, and wants no more after some.
+    struct Impatient<'a> {
+        seen: u64,
+        wanted: u64,
+        is_unwanted: &'a AtomicBool,
+    }
+
+    impl Impatient<'_> {
+        fn see(&mut self) -> ControlFlow<()> {
+            self.seen += 1;
+            self.is_unwanted.fetch_or(self.seen == self.wanted, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        }
+    }
+
+    impl ProfileSink for Impatient<'_> {
+        fn sample(&mut self, _: Context<'_>, _: &Sample<'_>) -> io::Result<ControlFlow<()>> {
+            Ok(self.see())
+        }
+
+        fn keeps_events(&mut self) -> bool {
+            true
+        }
+
+        fn event(&mut self, _: Context<'_>, _: &Event<'_>) -> io::Result<ControlFlow<()>> {
+            Ok(self.see())
+        }
+    }
+
+    #[test]
+    fn reading_ends_at_the_sample_after_which_nobody_waits() {
+        for file in
+            ["rbt/daemon_worker.rbt", "tachyon/corpus/26_realapp_zstd.bin", "trc/tokio/stuck_worker.bin"]
+        {
+            let seen = |wanted| {
+                let is_unwanted = AtomicBool::new(false);
+                let mut sink = Impatient { seen: 0, wanted, is_unwanted: &is_unwanted };
+                let read = read_into(&corpus(file), &mut Tables::default(), &mut sink, &is_unwanted);
+                (sink.seen, read.err().map(|refusal| refusal.kind))
+            };
+            let (all, none) = seen(u64::MAX);
+            assert!(all > 3 && none.is_none(), "{file}: {all}");
+            assert_eq!(seen(3), (3, Some(RefusalKind::Busy)), "{file}");
+        }
     }
 }

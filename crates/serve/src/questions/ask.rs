@@ -21,12 +21,16 @@ pub(crate) struct Ask {
     pub(crate) thread: Vec<String>,
     /// Only samples of these processes, by number
     pub(crate) process: Vec<String>,
+    /// Only samples of these interpreters, by number
+    pub(crate) interpreter: Vec<String>,
     /// Only samples with all of these labels, each as KEY=VALUE
     pub(crate) label: Vec<String>,
     /// Only samples from here on, in nanoseconds since the first sample
     pub(crate) from: Option<i64>,
     /// Only samples before this, in nanoseconds since the first sample
     pub(crate) to: Option<i64>,
+    /// Only samples below these calls, each the name of a function, the root first
+    pub(crate) under: Vec<String>,
     /// Only samples with a frame that matches this regular expression
     #[serde(rename = "match")]
     pub(crate) matching: Option<String>,
@@ -79,7 +83,7 @@ pub(crate) enum TopOrder {
 }
 
 /// The words that may be said several times, and those that are numbers.
-const LISTS: [&str; 5] = ["thread", "process", "label", "before", "after"];
+const LISTS: [&str; 7] = ["thread", "process", "interpreter", "label", "under", "before", "after"];
 const NUMBERS: [&str; 5] = ["from", "to", "limit", "depth", "columns"];
 
 /// The handle of a node, or its number alone.
@@ -104,13 +108,14 @@ impl Ask {
         pairs.into_owned().filter(|(key, _)| key != "token")
     }
 
-    /// The question in pairs of word and value. A list may be given as one value with commas, labels aside.
+    /// The question in pairs of word and value. A list may be given as one value with commas, labels and calls
+    /// aside.
     pub(crate) fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Refusal> {
         let mut object = Map::new();
         for (key, text) in pairs.into_iter().filter(|(_, text)| !text.is_empty()) {
             if LISTS.contains(&&*key) {
                 let parts: Vec<Value> = match &*key {
-                    "label" => vec![text.into()],
+                    "label" | "under" => vec![text.into()],
                     _ => text.split(',').map(Value::from).collect(),
                 };
                 let list = object.entry(key).or_insert_with(|| Value::Array(Vec::new()));
@@ -152,6 +157,13 @@ impl Ask {
             self.thread.iter().map(|text| Ok(lane(text)?.to_u64())).collect::<Result<_, Refusal>>()?;
         let processes =
             self.process.iter().map(|text| Ok(lane(text)?.to_process())).collect::<Result<_, Refusal>>()?;
+        let interpreters = self.interpreter.iter().map(|text| {
+            text.parse().map_err(|_| {
+                let found = document(text.as_bytes());
+                Refusal::invalid(format!("interpreter: expected a whole number, found {found}"))
+            })
+        });
+        let interpreters = interpreters.collect::<Result<_, Refusal>>()?;
         let labels = self.label.iter().map(|text| {
             let (key, value) = text.split_once('=').ok_or_else(|| {
                 Refusal::invalid(format!("label: expected KEY=VALUE, found {}", document(text.as_bytes())))
@@ -166,7 +178,7 @@ impl Ask {
         if time.is_some_and(|time| time.start_ns >= time.end_ns) {
             return Err(Refusal::invalid("to: expected a time after from"));
         }
-        Ok(SampleSelection { time, threads, processes, labels, ..SampleSelection::default() })
+        Ok(SampleSelection { time, threads, processes, interpreters, labels, ..SampleSelection::default() })
     }
 
     /// The shape of stacks.

@@ -1,7 +1,7 @@
 //! Changes between profiles, and between heaps.
 
 use borehole::heap::compare::{HeapComparison, HolderChange, HolderList, TotalChange};
-use borehole_analysis::diff::DiffView;
+use borehole_analysis::diff::{DiffRow, DiffView, Presence};
 use borehole_heap::findings::HeapFinding;
 use borehole_text::{bytes, grouped, percent, percent_of};
 
@@ -30,6 +30,15 @@ pub(super) fn of_profiles(view: &DiffView, ask: &Ask) -> ViewTable {
     let marked =
         view.functions.iter().filter(|row| row.self_change.is_marked || row.total_change.is_marked).count();
     let rows: Vec<_> = rows.collect();
+    let only_in = |side: Presence, share: fn(&DiffRow) -> f64| {
+        let is_there = |row: &&DiffRow| row.total_change.is_marked && Presence::of(&row.total_change) == side;
+        let here = view.functions.iter().filter(is_there);
+        here.map(|row| (name(&row.frame.function), share(row))).collect::<Vec<_>>()
+    };
+    let notes = [
+        only("new", &only_in(Presence::Appeared, |row| row.total_change.after.value)),
+        only("gone", &only_in(Presence::Vanished, |row| row.total_change.before.value)),
+    ];
     let coverage = format!(
         "Shown {} of {} functions ({}); {marked} changed by more than noise.",
         rows.len(),
@@ -44,8 +53,20 @@ pub(super) fn of_profiles(view: &DiffView, ask: &Ask) -> ViewTable {
         rows,
         all_rows: view.functions.len(),
         coverage,
+        notes: notes.into_iter().flatten().collect(),
         ..ViewTable::default()
     }
+}
+
+/// A note on functions that only one side has, by more than noise; `None` if there are none.
+pub(crate) fn only(change: &str, functions: &[(String, f64)]) -> Option<String> {
+    let (first, share) = functions.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let count = grouped(functions.len() as u64);
+    let are = if functions.len() == 1 { "function is" } else { "functions are" };
+    Some(format!(
+        "{count} {are} {change} by more than noise; most: {first}, with {} in total",
+        percent(share * 100.0)
+    ))
 }
 
 /// The columns of changed heaps.

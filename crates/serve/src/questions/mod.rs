@@ -2,6 +2,7 @@
 
 mod ask;
 mod changes;
+mod findings;
 mod heap;
 mod profile;
 mod rmem;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use borehole_text::document;
 
 pub(crate) use ask::Ask;
+pub(crate) use changes::only;
 pub(crate) use rmem::{RmemAsk, RmemQuestion};
 pub(crate) use table::{ViewCell, ViewTable};
 
@@ -26,6 +28,7 @@ use crate::refusal::{Refusal, RefusalKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     Overview,
+    Findings,
     Top,
     Tree,
     Callers,
@@ -41,13 +44,14 @@ pub(crate) enum View {
 }
 
 /// The words that choose samples.
-const CHOICE: [&str; 10] =
-    ["value", "thread", "process", "label", "from", "to", "match", "exclude", "focus", "hide"];
+const CHOICE: [&str; 11] =
+    ["value", "thread", "process", "interpreter", "label", "from", "to", "match", "exclude", "focus", "hide"];
 
 impl View {
     /// All views.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Overview,
+        Self::Findings,
         Self::Top,
         Self::Tree,
         Self::Callers,
@@ -66,6 +70,7 @@ impl View {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Overview => "overview",
+            Self::Findings => "findings",
             Self::Top => "top",
             Self::Tree => "tree",
             Self::Callers => "callers",
@@ -94,6 +99,9 @@ impl View {
     pub(crate) const fn about(self) -> &'static str {
         match self {
             Self::Overview => "Show a profile or heap in a few lines: size, time, threads, what weighs most",
+            Self::Findings => {
+                "List what a profile lacks, and what is so in all samples; of a heap, what is wrong with it"
+            }
             Self::Top => "List the functions that weigh most, by self or total",
             Self::Tree => "Show the call tree from the roots, the heaviest calls first",
             Self::Callers => "Show who calls a function, and with how much of its weight",
@@ -115,6 +123,7 @@ impl View {
     pub(crate) fn words(self) -> Vec<&'static str> {
         let (is_of_samples, own): (_, &[&str]) = match self {
             Self::Overview => (true, &[]),
+            Self::Findings => (true, &["limit"]),
             Self::Top => (true, &["limit", "sort"]),
             Self::Tree => (true, &["limit", "depth"]),
             Self::Callers | Self::Callees => (true, &["function", "limit", "depth"]),
@@ -228,6 +237,7 @@ fn of_profile(view: View, opened: &Opened, ask: &Ask, desk: &Desk) -> Result<Vie
     let question = || profile::ProfileQuestion::new(opened.profile()?, ask);
     match view {
         View::Overview => Ok(question()?.overview()),
+        View::Findings => Ok(question()?.findings()),
         View::Top => Ok(question()?.top()),
         View::Tree => Ok(question()?.tree()),
         View::Callers => question()?.around(true),
@@ -247,7 +257,7 @@ fn of_profile(view: View, opened: &Opened, ask: &Ask, desk: &Desk) -> Result<Vie
 fn of_heap(view: View, heap: &borehole::heap::views::Heap<'_>, ask: &Ask) -> Result<ViewTable, Refusal> {
     match view {
         View::HeapClasses => Ok(heap::class_table(heap, ask)),
-        View::Overview | View::HeapFindings => Ok(heap::findings(heap, ask)),
+        View::Overview | View::Findings | View::HeapFindings => Ok(heap::findings(heap, ask)),
         View::HeapAsk => heap::node(heap, ask),
         _ => Err(Refusal::invalid("this view is of profiles, and the input is a heap")
             .with_help("ask a heap for heap_findings, heap_classes or heap_ask")),

@@ -11,10 +11,10 @@ use crate::refusal::Refusal;
 
 /// A profile, and the part of it that a question is about.
 pub(super) struct ProfileQuestion<'p> {
-    opened: &'p OpenedProfile,
+    pub(super) opened: &'p OpenedProfile,
     ask: &'p Ask,
-    selection: SampleSelection,
-    calls: Calls,
+    pub(super) selection: SampleSelection,
+    pub(super) calls: Calls,
     unit: String,
 }
 
@@ -40,11 +40,11 @@ impl<'p> ProfileQuestion<'p> {
         Ok(Self { opened, ask, selection, calls, unit })
     }
 
-    fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.ask.limit.unwrap_or(AnswerLimits::ROWS).clamp(1, AnswerLimits::MOST_ROWS)
     }
 
-    fn table(&self, title: &str, columns: &[&str]) -> ViewTable {
+    pub(super) fn table(&self, title: &str, columns: &[&str]) -> ViewTable {
         let kind = self.opened.profile.value_type(self.calls.weight()).kind;
         let lost = self.opened.recovery.lost_bytes;
         let mut notes = Vec::new();

@@ -45,7 +45,13 @@ fn an_upload_is_an_input_like_others() {
     assert!(top["total"].as_i64().unwrap() > 0, "{top}");
     // A text that is no profile is listed, and says so.
     let other = post(&served, "/api/v1/inputs?name=n.txt", b"hello", 5);
-    assert_eq!(other.json()["input"]["kind"], "unreadable");
+    let other = other.json()["input"].clone();
+    assert_eq!(other["kind"], "unreadable");
+    // Where the server keeps it is nobody's business.
+    let why = other["error"].as_str().unwrap();
+    assert!(why.starts_with("2-n.txt: ") && !why.contains('/'), "{why}");
+    let page = served.get(&format!("/api/v1/inputs/{}/page", other["id"].as_str().unwrap()));
+    assert!(page.status == 422 && !page.text().contains("borehole-serve-"), "{}", page.text());
 }
 
 #[test]

@@ -51,6 +51,28 @@ fn a_heap_has_a_page_classes_findings_and_nodes() {
 }
 
 #[test]
+fn what_is_known_soon_adds_up_and_counts_the_objects_of_each_class() {
+    let (served, id) = served();
+    let outline = served.json(&format!("/api/v1/inputs/{id}/outline"));
+    assert_eq!((&outline["kind"], &outline["is_outline"]), (&json!("heap"), &json!(true)));
+    let numbers = |key: &Value| -> Vec<i64> { serde_json::from_value(key.clone()).unwrap() };
+    assert_eq!(numbers(&outline["self"]).iter().sum::<i64>(), outline["all"].as_i64().unwrap());
+    // Classes are parts of the type of objects.
+    let (above, names) = (numbers(&outline["calls"]["caller"]), outline["names"].as_array().unwrap());
+    let objects = names.iter().position(|name| name == "ZendObject").unwrap();
+    assert!(above.iter().all(|&above| above == -1 || above == i64::try_from(objects).unwrap()), "{above:?}");
+    let classes = served.json(&format!("/api/v1/inputs/{id}/heap_classes?limit=1000"));
+    let of_table: Vec<_> = column(&classes, "class").into_iter().zip(column(&classes, "objects")).collect();
+    let of_outline = outline["top"].as_array().unwrap();
+    let of_outline =
+        of_outline.iter().map(|row| (&names[usize::try_from(row[0].as_u64().unwrap()).unwrap()], &row[3]));
+    let found = of_outline.filter(|&(name, count)| of_table.contains(&(name.clone(), count.clone()))).count();
+    assert_eq!(found, of_table.len(), "{outline} {of_table:?}");
+    let profile = Served::paths([corpus("rbt/daemon_worker.rbt")]);
+    assert_eq!(profile.get("/api/v1/inputs/daemon_worker.rbt/outline").status, 400);
+}
+
+#[test]
 fn two_heaps_are_compared_and_what_grew_is_first() {
     let served =
         Served::paths(["8.1.2", "8.2.36"].map(|version| corpus(&format!("php/heap/{version}.rdump"))));

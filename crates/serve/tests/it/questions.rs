@@ -44,10 +44,39 @@ fn the_culprit_is_first_and_the_answer_says_what_it_covers() {
 }
 
 #[test]
+fn findings_say_what_is_missing_and_who_never_left_the_cpu() {
+    let served = Served::paths(
+        ["rbt/bitflip_middle.rbt", "rbt/daemon_worker.rbt", "tachyon/corpus/36_mode_all_exceptions.bin"]
+            .map(corpus),
+    );
+    let of = |name: &str| served.json(&format!("/api/v1/inputs/{name}/findings"));
+    let lost = column(&of("bitflip_middle.rbt"), "finding");
+    assert!(
+        lost.contains(&json!("9 bytes of the input could not be read; their contents are missing")),
+        "{lost:?}"
+    );
+    assert_eq!(column(&of("daemon_worker.rbt"), "kind"), Vec::<Value>::new());
+    let busy = of("36_mode_all_exceptions.bin");
+    let of_thread = json!("thread 6844 was on a CPU in every sample of it");
+    assert!(column(&busy, "finding").contains(&of_thread), "{busy}");
+}
+
+#[test]
+fn the_calls_below_a_path_are_a_page_of_their_own() {
+    let (_scratch, served, id) = served("slow.folded", SLOW);
+    let page = |under: &str| served.json(&format!("/api/v1/inputs/{id}/page?{under}"));
+    let below = page("under=main&under=handle");
+    assert_eq!((&below["all"], &below["distinct"]), (&json!(790), &json!(4)));
+    assert!(below["title"].as_str().unwrap().ends_with(": below main → handle"), "{}", below["title"]);
+    assert_eq!(page("under=job")["all"], 0);
+    assert_eq!(page("")["all"], 1000);
+}
+
+#[test]
 fn wrong_questions_say_what_is_right() {
     let (_scratch, served, id) = served("slow.folded", SLOW);
     for (path, status, named) in [
-        ("nothing", 404, "overview, top"),
+        ("nothing", 404, "overview, findings"),
         ("top?limit=many", 400, "whole number"),
         ("callers", 400, "top lists functions"),
         ("callers?function=nowhere", 404, "no function nowhere"),
@@ -105,6 +134,10 @@ fn a_regression_is_told_from_noise() {
         (&json!("yes"), &json!("compress")),
         "{changes}"
     );
+    assert_eq!(
+        changes["notes"],
+        json!(["1 function is new by more than noise; most: compress, with 44.4% in total"])
+    );
 }
 
 #[test]
@@ -152,7 +185,7 @@ fn the_description_names_every_view_and_only_words_that_are_understood() {
         }
         views += usize::from(path.starts_with("/api/v1/inputs/{id}"));
     }
-    assert_eq!(views, 15);
+    assert_eq!(views, 17);
 }
 
 #[test]
