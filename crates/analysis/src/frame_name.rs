@@ -246,7 +246,7 @@ mod tests {
             [b"f".as_slice(), b"libc.so", b""].map(|text| tables.intern_string(text).unwrap());
         let mut frame = Frame::named(function);
         assert_eq!(file_of(&frame, &tables, &PathMap::default()), None);
-        frame.native = Some(NativeFrame { module, offset: Some(1) });
+        frame.native = Some(NativeFrame { module, offset: Some(1), file_offset: None });
         assert_eq!(file_of(&frame, &tables, &PathMap::default()).as_deref(), Some(b"libc.so".as_slice()));
         frame.file = Some(empty);
         assert_eq!(file_of(&frame, &tables, &PathMap::default()), None);

@@ -116,7 +116,8 @@ impl NativeNames {
             return Ok(known);
         }
         let name = tables.intern_string(RAW)?;
-        let native = Some(NativeFrame { module: name, offset: Some(address.cast_signed()) });
+        let native =
+            Some(NativeFrame { module: name, offset: Some(address.cast_signed()), file_offset: None });
         let raw = tables.intern_frame(&Frame { native, line: Some(self.changes), ..Frame::named(name) })?;
         self.raw.insert(address, raw);
         if !self.names.contains_key(&raw) {
@@ -269,7 +270,7 @@ fn found_frame(found: &SymbolFrame, module: StringId, tables: &mut Tables) -> Re
     let function = tables.intern_string(found.function.as_deref().unwrap_or_default().as_bytes())?;
     let file = found.file.as_ref().map(|file| tables.intern_string(file.as_bytes())).transpose()?;
     let offset = found.offset.and_then(|offset| offset.try_into().ok());
-    let native = Some(NativeFrame { module, offset });
+    let native = Some(NativeFrame { module, offset, file_offset: None });
     let line = found.line.map(i64::from);
     Ok(tables.intern_frame(&Frame { file, line, native, ..Frame::named(function) })?)
 }
@@ -281,7 +282,11 @@ fn plain_frame(
     tables: &mut Tables,
 ) -> Result<FrameId, Error> {
     let function = tables.intern_string(function)?;
-    let native = Some(NativeFrame { module, offset: offset.and_then(|offset| offset.try_into().ok()) });
+    let native = Some(NativeFrame {
+        module,
+        offset: offset.and_then(|offset| offset.try_into().ok()),
+        file_offset: None,
+    });
     Ok(tables.intern_frame(&Frame { native, ..Frame::named(function) })?)
 }
 

@@ -15,6 +15,7 @@ use crate::filter::FilterArgs;
 use crate::interrupt::Interruptible;
 use crate::labelled::{self, Labelled};
 use crate::messages;
+use crate::one_clock::EventClocks;
 pub(crate) use crate::opening::is_stdin;
 use crate::opening::{InputPlace, is_file};
 use crate::recording::{self, Program};
@@ -122,16 +123,20 @@ impl Inputs {
         missing(&paths)?;
         let (places, mut recovery) = self.places(&paths)?;
         let programs = self.programs(places);
-        let mut chosen = filter.in_front_of(sink)?;
+        let (mut chosen, mut clocks) = (filter.in_front_of(sink)?, EventClocks::default());
         for (place, program) in in_order(programs) {
             if let Some(name) = program {
-                let begun = chosen.sink().source(&name);
+                let begun = clocks.in_front_of(chosen.sink()).source(&name);
                 begun.map_err(|source| Error::Write { name: output.to_owned(), source })?;
             }
             let input = self.reading.open_at(place)?;
             let name = input.name().to_owned();
-            let read = self.read_one(input, tables, &mut Interruptible(chosen.sink()), output)?;
+            let mut sink = clocks.in_front_of(chosen.sink());
+            let read = self.read_one(input, tables, &mut Interruptible(&mut sink), output)?;
             messages::warnings(&name, &read);
+            if let Some(warning) = sink.warning() {
+                messages::say(&format!("warning: {name}: {warning}"));
+            }
             chosen.end_input(&name)?;
             recovery.merge(read);
             if recovery.stopped {

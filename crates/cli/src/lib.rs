@@ -30,6 +30,7 @@ mod labelled;
 mod lake;
 mod memory;
 mod messages;
+mod one_clock;
 mod opening;
 mod outputs;
 mod page;

@@ -22,6 +22,8 @@ const KEYS: [&str; 4] = [metadata::HOST, metadata::BOOT, metadata::PROCESS, "ser
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct InputHead {
     first_ns: Option<u64>,
+    /// Whether its clock begins with it, as those of recordings from outside do.
+    has_own_clock: bool,
     /// The values of [`KEYS`]; `None` if missing.
     from: [Option<String>; KEYS.len()],
     seen: u32,
@@ -49,7 +51,9 @@ impl ProfileSink for InputHead {
         if let Some(time_ns) = event.time_ns.filter(|&time_ns| time_ns > 0) {
             self.first_ns = Some(self.first_ns.map_or(time_ns, |first_ns| first_ns.min(time_ns)));
         }
-        if at.tables.string(at.tables.shape(event.shape).name) == dial9::event::METADATA.as_bytes() {
+        let name = at.tables.string(at.tables.shape(event.shape).name);
+        self.has_own_clock |= name == dial9::event::CLOCK_SYNC.as_bytes() && event.time_ns == Some(0);
+        if name == dial9::event::METADATA.as_bytes() {
             event.values.iter().for_each(|value| self.described(value));
         }
         Ok(if self.seen < LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -112,16 +116,19 @@ fn sorted<T>(inputs: Vec<T>, heads: &[InputHead]) -> Vec<Program<T>> {
     let mut found: Vec<_> = (0..=unknown).map(|_| (Vec::new(), None)).collect();
     for (input, head) in inputs.into_iter().zip(heads) {
         let row = rows.get(&head.from[..]).copied().unwrap_or(unknown);
-        found[row].0.push((head.first_ns, input));
+        found[row].0.push((head.has_own_clock, head.first_ns, input));
         found[row].1 = Some(head);
     }
     let is_one = rows.len() < 2;
     let programs = found.into_iter().filter(|(inputs, _)| !inputs.is_empty()).map(|(mut inputs, head)| {
-        if inputs.iter().all(|(first_ns, _)| first_ns.is_some()) {
-            inputs.sort_by_key(|&(first_ns, _)| first_ns);
+        if inputs.iter().all(|(_, first_ns, _)| first_ns.is_some()) {
+            inputs.sort_by_key(|&(has_own_clock, first_ns, _)| (has_own_clock, first_ns));
+        } else {
+            // The clock of a trace is that of all.
+            inputs.sort_by_key(|&(has_own_clock, ..)| has_own_clock);
         }
         let name = head.filter(|_| !is_one).map(InputHead::name);
-        Program { inputs: inputs.into_iter().map(|(_, input)| input).collect(), name }
+        Program { inputs: inputs.into_iter().map(|(.., input)| input).collect(), name }
     });
     programs.collect()
 }
@@ -134,7 +141,12 @@ mod tests {
 
     fn head(host: &str, first_ns: u64) -> InputHead {
         let host = Some(host.to_owned()).filter(|host| !host.is_empty());
-        InputHead { first_ns: Some(first_ns), from: [host, None, None, None], seen: 1 }
+        InputHead {
+            first_ns: Some(first_ns),
+            from: [host, None, None, None],
+            seen: 1,
+            ..InputHead::default()
+        }
     }
 
     fn order(heads: &[InputHead]) -> Vec<(Option<String>, Vec<String>)> {
@@ -148,6 +160,9 @@ mod tests {
     fn segments_are_in_the_order_of_time_by_what_they_hold() {
         let heads = [head("", 30), head("", 10), head("a", 20)];
         assert_eq!(order(&heads), [(None, ["1", "2", "0"].map(str::to_owned).to_vec())]);
+        let mut own = heads.clone();
+        own[1].has_own_clock = true;
+        assert_eq!(order(&own), [(None, ["2", "0", "1"].map(str::to_owned).to_vec())]);
         let mut unknown = heads;
         unknown[1].first_ns = None;
         assert_eq!(order(&unknown), [(None, ["0", "1", "2"].map(str::to_owned).to_vec())]);

@@ -71,7 +71,7 @@ mod weighed;
 
 // The types in this crate's signatures that other crates own.
 pub use borehole_model::{
-    Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning, WarningKind,
+    CodePlaces, Export, Limits, Losses, OnDamage, ReadOptions, Recovery, SampleKind, Warning, WarningKind,
 };
 pub use borehole_text::{Error, ErrorKind, Position, ReadError, UnknownName};
 pub use borehole_wire::Compression;

@@ -67,6 +67,8 @@ pub struct NativeFrame {
     pub module: StringId,
     /// Bytes from the start of the symbol.
     pub offset: Option<i64>,
+    /// The offset of its code in the module, of functions read with [`CodePlaces::All`](crate::CodePlaces).
+    pub file_offset: Option<u64>,
 }
 
 impl Frame {
@@ -253,7 +255,7 @@ mod tests {
     fn frames_with_any_fields_are_restored() {
         let id = |row| StringId::from_row(row).unwrap();
         let named = Frame::named(id(1));
-        let native = |offset| Some(NativeFrame { module: id(3), offset });
+        let native = |offset| Some(NativeFrame { module: id(3), offset, file_offset: None });
         let parts = Some(NameParts { namespace: id(4), class: id(5), method: id(6) });
         let frames = [
             named,
@@ -266,6 +268,10 @@ mod tests {
             Frame { parts, ..named },
             Frame { native: native(Some(i64::MIN)), opcode: Some(id(7)), ..named },
             Frame { parts, native: native(None), line: Some(9), ..named },
+            Frame {
+                native: native(None).map(|native| NativeFrame { file_offset: Some(8), ..native }),
+                ..named
+            },
         ];
         let mut table = FrameTable::default();
         for _ in 0..2 {

@@ -57,7 +57,7 @@ pub use labels::{Label, LabelValue};
 pub use lane::{Lane, LaneId, LaneName};
 pub use native_module::NativeModule;
 pub use numbers::RowIndex;
-pub use options::{Limits, OnDamage, ReadOptions, SampleKind};
+pub use options::{CodePlaces, Limits, OnDamage, ReadOptions, SampleKind};
 pub use sample::{Sample, Status};
 pub use segment::{OneClock, Segment};
 pub use sink::{Context, ProfileSink, Recovery};

@@ -12,6 +12,8 @@ pub struct ReadOptions {
     pub limits: Limits,
     /// The kind of events to read as samples from a trace with several kinds, for sinks that keep no events.
     pub samples: SampleKind,
+    /// The frames that keep where in a file their code is.
+    pub code_places: CodePlaces,
 }
 
 impl ReadOptions {
@@ -26,6 +28,17 @@ impl ReadOptions {
     pub const fn is_lenient(&self) -> bool {
         matches!(self.on_damage, OnDamage::ReadOn)
     }
+}
+
+/// The frames that keep where their code is in a file with a build ID, if the input says so for those that have a name too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CodePlaces {
+    /// Those without a name. Others are equal if their functions and lines are.
+    #[default]
+    Unnamed,
+    /// All. Frames of one line differ by their instructions and builds.
+    All,
 }
 
 /// The reaction to a damaged input.

@@ -7,9 +7,9 @@ use borehole_model::{Frame, StatedModules, Tables};
 pub(crate) struct FrameCode<'m> {
     /// The build ID, in hexadecimal.
     pub(crate) build_id: &'m str,
-    /// The offset in the file; `None` for functions with a name, of which only the file is known.
+    /// The offset in the file; `None` for functions with a name in recordings, which state their distance from the symbol.
     pub(crate) file_offset: Option<i64>,
-    /// The path of the file, for functions without a name; frames may state its last part only.
+    /// The path of the file, if the offset is known; frames may state its last part only.
     pub(crate) path: Option<&'m str>,
     /// The name of a frame that has none but its offset: unlike that, it differs between files.
     pub(crate) name: Option<String>,
@@ -24,11 +24,19 @@ impl<'m> FrameCode<'m> {
         let native = frame.native?;
         let module = modules.of(native.module, tables).filter(|module| !module.build_id.is_empty())?;
         let build_id = module.build_id.as_str();
+        // Importers put it behind the path of files that differ in nothing else.
+        let path = module.path.strip_suffix(&*format!(" ({build_id})")).unwrap_or(&module.path);
+        if let Some(offset) = native.file_offset {
+            return Some(Self {
+                build_id,
+                file_offset: i64::try_from(offset).ok(),
+                path: Some(path),
+                name: None,
+            });
+        }
         let Some((_, offset)) = modules.address(frame, tables) else {
             return Some(Self { build_id, file_offset: None, path: None, name: None });
         };
-        // Importers put it behind the path of files that differ in nothing else.
-        let path = module.path.strip_suffix(&*format!(" ({build_id})")).unwrap_or(&module.path);
         let name = native.offset.is_none().then(|| offset_name(path, build_id, offset));
         Some(Self { build_id, file_offset: i64::try_from(offset).ok(), path: Some(path), name })
     }

@@ -184,7 +184,7 @@ mod tests {
     fn ids_of_native_code_depend_on_its_build_and_not_on_other_files() {
         let mut tables = Tables::default();
         let (function, module) = (tables.intern_string(b"run").unwrap(), tables.intern_string(b"a").unwrap());
-        let native = Some(NativeFrame { module, offset: Some(8) });
+        let native = Some(NativeFrame { module, offset: Some(8), file_offset: None });
         let frame = tables.intern_frame(&Frame { native, ..Frame::named(function) }).unwrap();
         let stack = tables.intern_stack(None, frame).unwrap();
         let mut ids = StackIds::default();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use borehole_text::lossless::escape;
 use datafusion::arrow::array::{
     Array as _, ArrayRef, AsArray as _, MapArray, StringArray, StringBuilder, StringViewArray,
     StringViewBuilder, StructArray,
@@ -33,6 +34,11 @@ fn entries(fields: Fields) -> Arc<Field> {
 /// The type of a column of labels.
 pub(crate) fn data_type() -> DataType {
     DataType::Map(entries(entry_fields()), false)
+}
+
+/// A text that a user gives, as lakes have it: without NUL, as texts of files.
+pub(crate) fn without_nul(text: &str) -> String {
+    text.replace('\0', &escape(b"\0"))
 }
 
 /// A label as text: texts as they are, other values as JSON.

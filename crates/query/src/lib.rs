@@ -14,6 +14,7 @@ mod addend;
 mod ask;
 mod checksum;
 mod choice;
+mod chosen;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod code;
@@ -44,6 +45,7 @@ pub use addend::Addend;
 pub use ask::{LakeAnswer, LakeSession};
 pub use checksum::{ContentPrefixes, content_sums, sha256};
 pub use choice::SampleChoice;
+pub use chosen::ChosenFacts;
 #[cfg(feature = "cluster")]
 pub use cluster::{ExecutorOptions, SchedulerOptions, run_executor, run_scheduler};
 pub use error::Error;

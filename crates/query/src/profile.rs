@@ -58,7 +58,7 @@ impl ProfileColumns {
             (None, Some(ids), _) => Some(AnswerStacks::Ids(ids)),
             (None, None, folded) => folded.map(AnswerStacks::Folded),
         };
-        let number = find(&|_, data_type| data_type.is_integer());
+        let number = find(&|name, data_type| data_type.is_integer() && !matches!(name, "process" | "thread"));
         let missing = |message: &str, hint: &str| Error::question(message).with_hint(hint);
         Ok(Self {
             stack: stack.ok_or_else(|| {
@@ -76,14 +76,14 @@ impl ProfileColumns {
 }
 
 /// Passes the stacks of an answer to a sink.
-struct AnswerProfile<'s> {
-    tables: Tables,
-    segment: Segment,
+pub(crate) struct AnswerProfile<'s> {
+    pub(crate) tables: Tables,
+    pub(crate) segment: Segment,
     sink: &'s mut dyn ProfileSink,
     /// Whether the segment was passed on.
     has_begun: bool,
     /// Whether the sink has enough.
-    is_full: bool,
+    pub(crate) is_full: bool,
     /// The number of stacks passed on.
     stacks: u64,
 }
@@ -94,9 +94,9 @@ type StackOfRow = dyn Fn(usize, &mut Tables) -> io::Result<Option<StackId>>;
 impl LakeSession<'_> {
     /// Streams an answer into `sink` as samples, and finishes it. Returns the number of stacks passed on.
     ///
-    /// The stack of a row comes from a column of names, ids or folded text; its count is the first whole number. Columns called
-    /// `time`, `labels`, and `kind` with `unit`, become those of the samples. Rows without a stack get the empty stack. Rows with a
-    /// negative number or without one are skipped.
+    /// The stack of a row comes from a column of names, ids or folded text; its count is the first whole number that is not a
+    /// process or a thread. Columns called `time`, `process`, `thread`, `labels`, and `kind` with `unit`, become those of the
+    /// samples. Rows without a stack get the empty stack. Rows with a negative number or without one are skipped.
     ///
     /// # Errors
     /// If the answer has no such columns, the query fails, or the sink fails ([`Error::into_sink_error`]).
@@ -116,20 +116,10 @@ impl LakeSession<'_> {
         sink: &mut dyn ProfileSink,
     ) -> Result<u64, Error> {
         let shape = ProfileColumns::of(&answer.schema)?;
-        let mut profile = AnswerProfile {
-            tables: Tables::default(),
-            segment: Segment { start_unix_ns: addend.start_unix_ns(), ..addend.segment() },
-            sink,
-            has_begun: false,
-            is_full: false,
-            stacks: 0,
-        };
+        let mut profile = AnswerProfile::new(addend, sink);
         profile.segment.has_times = shape.facts.has_times();
         self.give(answer, shape, &mut profile)?;
-        profile.begin(None)?;
-        // A sink that has enough is finished like any other.
-        profile.sink.finish(&profile.tables).map_err(Error::sink)?;
-        Ok(profile.stacks)
+        profile.finish()
     }
 
     /// Passes on samples of the answer's rows until the sink has enough.
@@ -213,7 +203,27 @@ impl LakeSession<'_> {
 /// The sums of stacks, and of what else rows say of them.
 type SumsOfStacks = HashMap<(Option<LakeStackId>, SampleFacts), u64>;
 
-impl AnswerProfile<'_> {
+impl<'s> AnswerProfile<'s> {
+    /// Begins a profile of numbers of a kind.
+    pub(crate) fn new(addend: &Addend, sink: &'s mut dyn ProfileSink) -> Self {
+        Self {
+            tables: Tables::default(),
+            segment: Segment { start_unix_ns: addend.start_unix_ns(), ..addend.segment() },
+            sink,
+            has_begun: false,
+            is_full: false,
+            stacks: 0,
+        }
+    }
+
+    /// Finishes the sink, and returns the number of stacks passed on.
+    pub(crate) fn finish(mut self) -> Result<u64, Error> {
+        self.begin(None)?;
+        // A sink that has enough is finished like any other.
+        self.sink.finish(&self.tables).map_err(Error::sink)?;
+        Ok(self.stacks)
+    }
+
     /// Passes on the segment, which starts at the time of the first sample if that is known.
     fn begin(&mut self, first_us: Option<i64>) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_begun, true) {
@@ -247,12 +257,12 @@ impl AnswerProfile<'_> {
         }
     }
 
-    fn facts(&mut self, facts: &BatchFacts, row: usize) -> Result<SampleFacts, Error> {
+    pub(crate) fn facts(&mut self, facts: &BatchFacts, row: usize) -> Result<SampleFacts, Error> {
         facts.facts(row, &mut self.tables).map_err(|error| Error::question(error.to_string()))
     }
 
     /// Passes on samples of a stack.
-    fn sample(
+    pub(crate) fn sample(
         &mut self,
         stack: impl FnOnce(&mut Tables) -> io::Result<Option<StackId>>,
         sums: impl IntoIterator<Item = (SampleFacts, u64)>,
@@ -272,7 +282,8 @@ impl AnswerProfile<'_> {
         let start_ns = self.segment.start_unix_ns.unwrap_or(0);
         let time_ns = facts.time_us.map(|time_us| time_us.saturating_mul(1000).saturating_sub(start_ns));
         let value = [i64::try_from(count).unwrap_or(i64::MAX)];
-        let sample = Sample { stack, time_ns, labels: facts.labels, ..Sample::default() };
+        let SampleFacts { process, thread, labels, .. } = facts;
+        let sample = Sample { stack, time_ns, process, thread, labels, ..Sample::default() };
         let sample = match self.segment.is_uncounted {
             true => Sample { count: 1, values: &value, ..sample },
             false => Sample { count, ..sample },
@@ -328,7 +339,7 @@ impl StackArrays {
     }
 }
 
-fn cast_to(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Error> {
+pub(crate) fn cast_to(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, Error> {
     cast(column, data_type).map_err(|error| Error::question(error.to_string()))
 }
 
@@ -369,7 +380,8 @@ impl FrameDetails {
             (Some(namespace), Some(class), Some(method)) => Some(NameParts { namespace, class, method }),
             _ => None,
         };
-        let native = text("module")?.map(|module| NativeFrame { module, offset: int("offset") });
+        let native =
+            text("module")?.map(|module| NativeFrame { module, offset: int("offset"), file_offset: None });
         Ok(Frame {
             parts,
             file: text("file")?,

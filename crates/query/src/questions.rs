@@ -41,8 +41,8 @@ impl SampleChoice {
         }
         let (rows, focused, value) = (self.rows_by(keys), self.focused(), self.addend.whole("value"));
         let columns = columns_of(keys);
-        let entry = |(place, key): (usize, &SampleKey)| format!("{}: key{place}", text(key.name()));
-        let entries = keys.iter().enumerate().map(entry).collect::<Vec<_>>().join(", ");
+        let entry = |(place, title): (usize, String)| format!("{}: key{place}", text(&title));
+        let entries = titles(keys).enumerate().map(entry).collect::<Vec<_>>().join(", ");
         format!(
             "SELECT stack, frames, {value} AS value, MAP {{{entries}}} AS labels FROM \
              (SELECT stack_id, {columns}, sum(value) AS value FROM ({rows}) GROUP BY stack_id, {columns}) \
@@ -94,9 +94,21 @@ fn columns_of(keys: &[SampleKey]) -> String {
 
 /// The columns of keys with the names of the keys.
 fn named_columns(keys: &[SampleKey]) -> String {
-    let named =
-        |(place, key): (usize, &SampleKey)| format!("key{place} AS \"{}\"", key.name().replace('"', "\"\""));
-    keys.iter().enumerate().map(named).collect::<Vec<_>>().join(", ")
+    let named = |(place, title): (usize, String)| format!("key{place} AS \"{}\"", title.replace('"', "\"\""));
+    titles(keys).enumerate().map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// The other columns of answers by keys.
+const ANSWERS: [&str; 9] =
+    ["time", "value", "samples", "focused", "percent", "self", "total", "self_percent", "total_percent"];
+
+/// The names of keys in an answer: a label that shares its name with another column is called `label:KEY`.
+fn titles(keys: &[SampleKey]) -> impl Iterator<Item = String> {
+    keys.iter().enumerate().map(|(place, key)| {
+        let name = key.name();
+        let is_taken = ANSWERS.contains(&name) || keys[..place].iter().any(|before| before.name() == name);
+        if is_taken { format!("label:{name}") } else { name.to_owned() }
+    })
 }
 
 /// SQL for the functions that cost most: `function`, `self`, `total`, and both in percent of everything chosen.

@@ -73,7 +73,7 @@ impl LakeSession<'_> {
     ) -> Result<(), Error> {
         let Some(span) = self.span(choice)? else { return Ok(()) };
         let step_us = (span.last_us.saturating_sub(span.first_us) / MOMENTS).saturating_add(1);
-        let stacks = self.chosen_stacks(choice, tables)?;
+        let stacks = self.chosen_stacks(choice, "true", tables)?;
         let segment = Segment { has_times: true, is_ordered: true, ..choice.addend.segment() };
         let mut replay = Replay { stacks, tables, segment, sink, host: None, step_us };
         let mut answer = self.ask(&moments(choice, by_host, span.first_us, step_us))?;
@@ -83,16 +83,17 @@ impl LakeSession<'_> {
         Ok(())
     }
 
-    /// The chosen stacks, read into `tables`.
-    fn chosen_stacks(
+    /// The chosen stacks that match a condition, read into `tables`.
+    pub(crate) fn chosen_stacks(
         &self,
         choice: &SampleChoice,
+        condition: &str,
         tables: &mut Tables,
     ) -> Result<HashMap<LakeStackId, StackId>, Error> {
         let rows = choice.rows();
         let sql = format!(
             "SELECT stack_id, stack, frames FROM stacks LEFT SEMI JOIN \
-             (SELECT DISTINCT stack_id FROM ({rows})) AS chosen USING (stack_id)"
+             (SELECT DISTINCT stack_id FROM ({rows})) AS chosen USING (stack_id) WHERE {condition}"
         );
         let (mut answer, mut stacks) = (self.ask(&sql)?, HashMap::new());
         while let Some(batch) = answer.next_batch()? {
@@ -163,6 +164,6 @@ impl Replay<'_> {
     }
 }
 
-fn missing() -> Error {
+pub(crate) fn missing() -> Error {
     Error::lake("stacks of samples are missing").with_hint("run borehole lake check to find damaged files")
 }

@@ -20,6 +20,7 @@ pub mod engine_modes;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod golden;
+pub mod hostile_labels;
 #[cfg(feature = "images")]
 pub mod images;
 mod lake_cluster;

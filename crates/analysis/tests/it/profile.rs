@@ -46,10 +46,11 @@ fn intern_stack(tables: &mut Tables, frames: &[F]) -> Option<StackId> {
             file: frame.file.as_ref().map(&mut string),
             line: frame.line,
             opcode: frame.opcode.as_ref().map(&mut string),
-            native: frame
-                .module
-                .as_ref()
-                .map(|module| NativeFrame { module: string(module), offset: Some(1) }),
+            native: frame.module.as_ref().map(|module| NativeFrame {
+                module: string(module),
+                offset: Some(1),
+                file_offset: None,
+            }),
             ..Frame::named(string(&frame.function))
         };
         tables.intern_frame(&interned).unwrap()

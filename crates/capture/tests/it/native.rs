@@ -77,8 +77,8 @@ impl ProfileSink for Stacks {
             let function = text(frame.function);
             match frame.native {
                 None => function,
-                Some(NativeFrame { module, offset: Some(_) }) => format!("{}:{function}", text(module)),
-                Some(NativeFrame { module, offset: None }) => {
+                Some(NativeFrame { module, offset: Some(_), .. }) => format!("{}:{function}", text(module)),
+                Some(NativeFrame { module, offset: None, .. }) => {
                     format!("{}:{INLINED_MARK}:{function}", text(module))
                 }
             }

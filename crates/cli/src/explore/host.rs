@@ -107,7 +107,7 @@ fn frame(tables: &mut Tables, name: &FrameName) -> anyhow::Result<borehole::mode
         file: string(&name.file)?,
         line: name.line,
         opcode: string(&name.opcode)?,
-        native: string(&name.module)?.map(|module| NativeFrame { module, offset: None }),
+        native: string(&name.module)?.map(|module| NativeFrame { module, offset: None, file_offset: None }),
         ..Frame::named(function)
     };
     Ok(tables.intern_frame(&frame)?)

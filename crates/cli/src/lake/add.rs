@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use borehole::heap::{HeapFile, OpenOptions, info};
-use borehole::model::{StatedModules, Tables};
+use borehole::model::{CodePlaces, StatedModules, Tables};
 use borehole::{
     Error, Format, Input, InputOptions, OnDamage, ReadOptions, Recovery, SampleKind, Source, decompressed,
 };
@@ -131,8 +131,12 @@ impl LakeAdder<'_> {
 
     /// Reads an input; `None` if that was interrupted.
     fn read(&mut self, readable: &Readable) -> anyhow::Result<Option<(FinishedInput, Recovery)>> {
-        let read =
-            ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
+        let read = ReadOptions {
+            on_damage: OnDamage::ReadOn,
+            samples: SampleKind::All,
+            code_places: CodePlaces::All,
+            ..ReadOptions::default()
+        };
         let options = InputOptions { format: self.args.from, read, ..InputOptions::default() };
         let length_ns = if self.args.at.is_none() { undated_length_ns(readable, &options)? } else { 0 };
         let mut details = self.details(readable, length_ns)?;

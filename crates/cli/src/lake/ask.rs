@@ -4,8 +4,10 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::bail;
-use borehole::Error;
-use borehole_query::{Addend, Lake, LakeAnswer, LakeSession, SampleChoice, SampleKey, SampleSelector};
+use borehole::{Error, Format};
+use borehole_query::{
+    Addend, ChosenFacts, Lake, LakeAnswer, LakeSession, SampleChoice, SampleKey, SampleSelector,
+};
 use clap::Args;
 
 use super::open;
@@ -119,6 +121,10 @@ pub(crate) struct LakeTopArgs {
     #[arg(long, value_name = "KEY")]
     by: Vec<String>,
 
+    /// In profiles, add up all samples of a stack, without their times, threads and labels
+    #[arg(long, conflicts_with = "by")]
+    sums: bool,
+
     /// Rows to show; 0 for all
     #[arg(long, visible_alias = "top", value_name = "COUNT", default_value_t = RowLimit::new(20))]
     limit: RowLimit,
@@ -222,7 +228,9 @@ pub(crate) fn query(args: &LakeQueryArgs) -> anyhow::Result<Exit> {
     }
     let (lake, sql) = (open(&args.lake)?, args.sql.as_deref().unwrap_or_default());
     match is_profile(&args.output) {
-        true => profile(&lake, &args.answer, &args.output, |_| Ok((sql.to_owned(), Addend::default())))?,
+        true => profile(&lake, &args.answer, &args.output, |session, _| {
+            Ok(ProfileQuestion::Rows(session.ask(sql)?, Addend::default()))
+        })?,
         false => print(&args.answer.session(&lake)?, sql, &args.answer, RowLimit::default())?,
     };
     Ok(Exit::Done)
@@ -233,9 +241,12 @@ pub(crate) fn top(args: &LakeTopArgs) -> anyhow::Result<Exit> {
     let keys = keys(&args.by);
     let lake = open(&args.lake)?;
     let found = match is_profile(&args.output) {
-        true => profile(&lake, &args.answer, &args.output, |session| {
+        true => profile(&lake, &args.answer, &args.output, |session, format| {
             let [choice] = args.choice.find_addend(session, [choice])?;
-            Ok((choice.stacks_by(&keys), choice.addend))
+            Ok(match facts_in(format).filter(|_| keys.is_empty() && !args.sums) {
+                Some(facts) => ProfileQuestion::Chosen(choice, facts),
+                None => ProfileQuestion::Rows(session.ask(&choice.stacks_by(&keys))?, choice.addend),
+            })
         })?,
         false => {
             let session = args.answer.session(&lake)?;
@@ -348,13 +359,34 @@ fn print(session: &LakeSession<'_>, sql: &str, args: &AnswerArgs, limit: RowLimi
     Ok(shown as u64)
 }
 
-/// Writes the answer to a query as a profile, and returns the number of its stacks. `question` returns SQL, and what its numbers
-/// are sums of.
+/// A question whose answer is a profile.
+enum ProfileQuestion<'s> {
+    /// The rows of an answer, and what their numbers are sums of.
+    Rows(LakeAnswer<'s>, Addend),
+    Chosen(SampleChoice, ChosenFacts),
+}
+
+/// The facts about samples beside their stacks that profiles in a format hold; `None` if they add up stacks.
+const fn facts_in(format: Format) -> Option<ChosenFacts> {
+    match format {
+        Format::Folded
+        | Format::Collapsed
+        | Format::FlameGraph
+        | Format::Callgrind
+        | Format::Phpspy
+        | Format::Pstats
+        | Format::PstatsText => None,
+        Format::Pprof => Some(ChosenFacts::Labels),
+        _ => Some(ChosenFacts::All),
+    }
+}
+
+/// Writes the answer to a query as a profile, and returns the number of its stacks or rows.
 fn profile(
     lake: &Lake,
     args: &AnswerArgs,
     output: &OutputArgs,
-    question: impl FnOnce(&LakeSession<'_>) -> anyhow::Result<(String, Addend)>,
+    question: impl for<'s> FnOnce(&'s LakeSession<'s>, Format) -> anyhow::Result<ProfileQuestion<'s>>,
 ) -> anyhow::Result<u64> {
     if args.json || args.csv {
         bail!("expected one of --json, --csv and a profile with --to or -o, found two");
@@ -365,13 +397,15 @@ fn profile(
         interrupt::heed_at_once();
     }
     let session = args.session(lake)?;
-    let (sql, addend) = question(&session)?;
-    let answer = session.ask(&sql)?;
     let target = output.target(None)?;
+    let asked = question(&session, target.format)?;
     let mut output = output.create(&target)?;
     let name = output.name().to_owned();
     let mut exporter = target.exporter_to_file(&mut output)?;
-    let exported = session.export_sums(answer, &addend, &mut *exporter);
+    let exported = match asked {
+        ProfileQuestion::Rows(answer, addend) => session.export_sums(answer, &addend, &mut *exporter),
+        ProfileQuestion::Chosen(choice, facts) => session.export_chosen(&choice, facts, &mut *exporter),
+    };
     let stacks = match exported.map_err(borehole_query::Error::into_sink_error) {
         Ok(stacks) => stacks,
         Err(Ok(source)) => return Err(Error::Write { name, source }.into()),

@@ -44,18 +44,18 @@ pub(crate) fn run(args: &LakeSymbolizeArgs) -> anyhow::Result<Exit> {
         }
     })?;
     if done.named + done.unknown == 0 {
-        out("no native code lacks a name")?;
+        out("no native code lacks a name or a line")?;
         return Ok(Exit::Done);
     }
     out(&format!(
-        "named {} of {} in native code; {} of stacks replaced",
+        "found {} of {} in native code; {} of stacks replaced",
         done.named,
         counted(done.named + done.unknown, "place"),
         counted(done.files, "file")
     ))?;
     symbols.tell_missing();
     if interrupt::requested() {
-        say("interrupted: the rest has no names yet");
+        say("interrupted: the rest has no names or lines yet");
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::Done)

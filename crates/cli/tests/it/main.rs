@@ -38,6 +38,10 @@ mod lake;
 mod lake_azure;
 #[cfg(feature = "lake-cluster")]
 mod lake_cluster;
+#[cfg(feature = "lake")]
+mod lake_exports;
+#[cfg(feature = "lake")]
+mod lake_labels;
 #[cfg(feature = "lake-s3")]
 mod lake_storage;
 mod leaks;

@@ -267,7 +267,7 @@ mod lakes {
     use crate::program::program;
 
     /// The number of times that naming is killed.
-    const KILLS: u32 = 12;
+    const KILLS: u32 = 24;
 
     fn added(built: &Built, name: &str, file: &str) -> String {
         let lake = text(&built.scratch.path(name)).to_owned();
@@ -280,31 +280,64 @@ mod lakes {
         String::from_utf8(run(&["lake", "top", lake, "--csv", "--limit", "0"]).done()).unwrap()
     }
 
+    /// The lines of the outermost functions, with the number of their samples.
+    fn lines(lake: &str) -> String {
+        let sql = "SELECT frames[1]['line'] AS line, frames[1]['file'] AS file, sum(value) AS n \
+                   FROM samples JOIN stacks USING (stack_id) GROUP BY 1, 2 ORDER BY 1, 2";
+        String::from_utf8(run(&["lake", "query", lake, sql, "--csv"]).done()).unwrap()
+    }
+
     #[test]
     fn native_code_in_a_lake_is_named_later_whatever_is_killed() {
         let built = Built::new();
         let raw = built.raw(&built.program(), &built.build_id);
         let filled = text(&built.scratch.path("filled.pb.gz")).to_owned();
         run(&["symbolize", &raw, "-o", &filled]).done();
-        let (lake, expected) = (added(&built, "raw", &raw), top(&added(&built, "filled", &filled)));
-        let unnamed = top(&lake);
-        assert!(unnamed.contains("program@") && expected.contains("work") && expected.contains("mix"));
-        let name = |lake: &str| -> Child {
-            let mut command = program(&["lake", "symbolize", lake]);
+        let (unnamed, expected) = (added(&built, "raw", &raw), top(&added(&built, "filled", &filled)));
+        let without_names = top(&unnamed);
+        assert!(without_names.contains("program@") && expected.contains("work") && expected.contains("mix"));
+        let lake = text(&built.scratch.path("copy")).to_owned();
+        let name = || -> Child {
+            let _ = fs::remove_dir_all(&lake);
+            assert!(Command::new("cp").args(["-rT", &unnamed, &lake]).status().unwrap().success());
+            let mut command = program(&["lake", "symbolize", &lake]);
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         };
-        let other = added(&built, "other", &raw);
-        let mut killer = Killer::new(KILLS, || assert!(name(&other).wait().unwrap().success()));
-        assert_eq!(top(&other), expected);
-        for _ in 0..KILLS {
-            let is_killed = killer.kill(name(&lake));
-            let found = top(&lake);
-            assert!(found == expected || (is_killed && found == unnamed), "{found}");
-        }
-        let said = String::from_utf8(run(&["lake", "symbolize", &lake]).done()).unwrap();
-        assert!(said.starts_with("named ") || said == "no native code lacks a name\n", "{said}");
+        let mut killer = Killer::new(KILLS, || assert!(name().wait().unwrap().success()));
         assert_eq!(top(&lake), expected);
-        assert_eq!(run(&["lake", "check", &lake]).code, 0);
+        for _ in 0..KILLS {
+            let is_killed = killer.kill(name());
+            let found = top(&lake);
+            assert!(found == expected || (is_killed && found == without_names), "{found}");
+            run(&["lake", "symbolize", &lake]).done();
+            assert_eq!(top(&lake), expected);
+            assert_eq!(run(&["lake", "check", &lake]).code, 0);
+        }
+        killer.check();
+        let again = String::from_utf8(run(&["lake", "symbolize", &lake]).done()).unwrap();
+        assert_eq!(again, "no native code lacks a name or a line\n");
+    }
+
+    #[test]
+    fn functions_in_a_lake_get_their_lines_later() {
+        let built = Built::new();
+        let raw = built.raw(&built.program(), &built.build_id);
+        let profile = |name: &str, more: &[&str]| {
+            let path = text(&built.scratch.path(name)).to_owned();
+            run(&[&["symbolize", &raw, "-o", &path][..], more].concat()).done();
+            path
+        };
+        let [names, filled] = [profile("names.pb.gz", &["--functions-only"]), profile("filled.pb.gz", &[])];
+        let (lake, expected) = (added(&built, "names", &names), lines(&added(&built, "filled", &filled)));
+        let (before, functions) = (lines(&lake), top(&lake));
+        assert!(expected.contains("program.c") && !before.contains("program.c"), "{before}");
+        let said = String::from_utf8(run(&["lake", "symbolize", &lake]).done()).unwrap();
+        let count = built.addresses.len();
+        assert!(
+            said.starts_with(&format!("found {count} of {count} places in native code; 1 file")),
+            "{said}"
+        );
+        assert_eq!((lines(&lake), top(&lake)), (expected, functions));
     }
 
     #[test]
@@ -315,7 +348,7 @@ mod lakes {
         let count = built.addresses.len();
         assert_eq!(ended.code, 0);
         assert!(ended.stderr.contains("build ID"), "{}", ended.stderr);
-        let expected = format!("named 0 of {count} places in native code; 0 files of stacks replaced\n");
+        let expected = format!("found 0 of {count} places in native code; 0 files of stacks replaced\n");
         assert_eq!(String::from_utf8(ended.stdout).unwrap(), expected);
     }
 }

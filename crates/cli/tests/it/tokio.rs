@@ -490,3 +490,42 @@ fn recordings_of_allocations_only_and_empty_ones_are_reported() {
     assert_eq!((&*found[0].0, &*found[0].1, found.len()), ("warning", "empty-trace", 1));
     assert!(text("header_only.bin").contains("empty-trace"));
 }
+
+/// The CPU samples of a recording: how many there are, and how many were taken in polls.
+fn cpu_samples(inputs: &[&str]) -> ([u64; 2], String) {
+    let ended = run(&[&["report", "--json", "--all"], inputs].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let cpu = &document["tokio"]["cpu"];
+    (["samples", "in_polls"].map(|key| cpu[key].as_u64().unwrap()), ended.stderr)
+}
+
+#[test]
+fn a_recording_with_a_clock_of_its_own_is_put_into_the_polls_of_a_trace() {
+    let scratch = Scratch::new();
+    let [samples, recording, unknown] =
+        ["cpu.otlp", "cpu.trc", "unknown.trc"].map(|name| scratch.path(name).to_str().unwrap().to_owned());
+    let trace = corpus(&format!("trc/in/{BLOCKED}"));
+    run(&["convert", &trace, "-o", &samples]).done();
+    // Its times count from its first sample.
+    run(&["convert", &samples, "-o", &recording]).done();
+    let ([alone, in_polls], _) = cpu_samples(&[&trace]);
+    assert!(in_polls > 0, "{alone}");
+    for inputs in [[&*trace, &*recording], [&*recording, &*trace]] {
+        let (both, said) = cpu_samples(&inputs);
+        assert_eq!((both, said.contains("clock")), ([2 * alone, 2 * in_polls], false), "{said}");
+    }
+    // Lines without the wall time.
+    let lines = String::from_utf8(run(&["dump", &samples]).done()).unwrap();
+    let lines: String = lines.lines().map(|line| without_clock(line) + "\n").collect();
+    let lines = scratch.write("unknown.jsonl", lines.as_bytes());
+    run(&["convert", lines.to_str().unwrap(), "-o", &unknown]).done();
+    let (_, said) = cpu_samples(&[&trace, &unknown]);
+    assert!(said.contains("unknown.trc: its clock is unknown"), "{said}");
+}
+
+fn without_clock(line: &str) -> String {
+    let mut line: Value = serde_json::from_str(line).unwrap();
+    line.as_object_mut().unwrap().remove("start_unix_ns");
+    line.to_string()
+}

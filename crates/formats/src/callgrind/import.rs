@@ -112,7 +112,7 @@ impl CodePlace {
             None => tables.intern_string(super::write::UNKNOWN)?,
         };
         let line = i64::try_from(line).ok().filter(|&line| line > 0);
-        let native = self.object.map(|module| NativeFrame { module, offset: None });
+        let native = self.object.map(|module| NativeFrame { module, offset: None, file_offset: None });
         tables.intern_frame(&Frame { file: self.file, line, native, ..Frame::named(function) })
     }
 }

@@ -153,7 +153,7 @@ fn intern(text: &str, tables: &mut Tables) -> Result<Option<FrameId>, TableFull>
         }
         FramePlace::Module(module) => {
             let module = tables.intern_string(module.as_bytes())?;
-            frame.native = Some(NativeFrame { module, offset: None });
+            frame.native = Some(NativeFrame { module, offset: None, file_offset: None });
         }
         FramePlace::Unknown => {}
     }

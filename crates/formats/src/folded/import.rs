@@ -217,7 +217,9 @@ fn intern_frame(tables: &mut Tables, text: &[u8], convention: Convention) -> Res
     let function = tables.intern_string(function)?;
     let file = file.map(|file| tables.intern_string(file)).transpose()?;
     let native = match code {
-        CodeOf::Kernel => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
+        CodeOf::Kernel => {
+            Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None, file_offset: None })
+        }
         CodeOf::Program => None,
     };
     tables.intern_frame(&Frame { file, line, native, ..Frame::named(function) })

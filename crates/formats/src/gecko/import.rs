@@ -334,7 +334,7 @@ impl ProfileReading<'_> {
                     symbol.and_then(|symbol| tables.native_symbols.address.get(symbol).copied().flatten());
                 let offset = start.and_then(|start| address.checked_sub(start));
                 let module = texts.modules.intern(index, lib.module(), self.tables)?;
-                Some(NativeFrame { module, offset })
+                Some(NativeFrame { module, offset, file_offset: None })
             }
             None => None,
         };
@@ -363,8 +363,11 @@ impl ProfileReading<'_> {
         let module = self.text(lib.module())?;
         let mut frames = Vec::new();
         for FunctionAt { name, file, line } in found.functions {
-            let native =
-                Some(NativeFrame { module, offset: Some(found.offset).filter(|_| frames.is_empty()) });
+            let native = Some(NativeFrame {
+                module,
+                offset: Some(found.offset).filter(|_| frames.is_empty()),
+                file_offset: None,
+            });
             let file = file.map(|file| self.text(file)).transpose()?;
             let frame = Frame { file, line, native, ..Frame::named(self.text(name)?) };
             frames.push(self.tables.intern_frame(&frame)?);

@@ -187,7 +187,7 @@ impl ProfileReading<'_> {
     }
 
     fn native_frame(&mut self, name: &str, module: &str) -> Result<Frame, ReadError> {
-        let native = Some(NativeFrame { module: self.text(module)?, offset: None });
+        let native = Some(NativeFrame { module: self.text(module)?, offset: None, file_offset: None });
         Ok(Frame { native, ..Frame::named(self.text(name)?) })
     }
 }

@@ -149,7 +149,9 @@ impl Resolved {
             }
         };
         let native = match self.is_of_kernel(place.kind, pools) {
-            true => Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None }),
+            true => {
+                Some(NativeFrame { module: tables.intern_string(KERNEL)?, offset: None, file_offset: None })
+            }
             false => None,
         };
         // It is -1 or 0 if it is unknown.

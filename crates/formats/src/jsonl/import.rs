@@ -365,7 +365,11 @@ fn intern_text(tables: &mut Tables, text: Option<&TextBytes<'_>>) -> Result<Opti
 fn intern_frame(tables: &mut Tables, format: &str, frame: &FrameObject<'_>) -> Result<FrameId, ReadError> {
     let module = frame.module.as_ref().map_or(b"".as_slice(), |module| &module.0);
     let native = match frame.native {
-        true => Some(NativeFrame { module: tables.intern_string(module)?, offset: frame.offset }),
+        true => Some(NativeFrame {
+            module: tables.intern_string(module)?,
+            offset: frame.offset,
+            file_offset: None,
+        }),
         false => None,
     };
     let frame = Frame {

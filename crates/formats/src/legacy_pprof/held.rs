@@ -114,7 +114,11 @@ impl AddressFrames {
         let shown = file.map_or(address, |file| file.in_file(address));
         let function = tables.intern_string(format!("{shown:#x}").as_bytes())?;
         let native = match file {
-            Some(file) => Some(NativeFrame { module: tables.intern_string(&file.name)?, offset: None }),
+            Some(file) => Some(NativeFrame {
+                module: tables.intern_string(&file.name)?,
+                offset: None,
+                file_offset: None,
+            }),
             None => None,
         };
         let frame = tables.intern_frame(&Frame { native, ..Frame::named(function) })?;

@@ -350,7 +350,10 @@ mod tests {
     fn the_file_of_a_native_frame_is_its_module() {
         let name = named(NameStyle::FunctionFileLine, |tables| {
             let module = tables.intern_string(b"libphp.so").unwrap();
-            Frame { native: Some(NativeFrame { module, offset: Some(66) }), ..frame(tables, None, None) }
+            Frame {
+                native: Some(NativeFrame { module, offset: Some(66), file_offset: None }),
+                ..frame(tables, None, None)
+            }
         });
         assert_eq!(name, "f libphp.so:0");
     }

@@ -98,6 +98,6 @@ pub(super) fn frame_without_file(
 ) -> Result<FrameId, TableFull> {
     let function = tables.intern_string(name)?;
     let module = module.map(|module| tables.intern_string(module)).transpose()?;
-    let native = module.map(|module| NativeFrame { module, offset: None });
+    let native = module.map(|module| NativeFrame { module, offset: None, file_offset: None });
     tables.intern_frame(&Frame { native, ..Frame::named(function) })
 }

@@ -4,7 +4,8 @@ use std::io::BufRead;
 
 use borehole_memory::HeldBytes as _;
 use borehole_model::{
-    Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames, Warning,
+    CodePlaces, Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames,
+    Warning,
 };
 
 use super::NAME;
@@ -41,9 +42,10 @@ pub fn import(
 ) -> Result<Recovery, ReadError> {
     let mut documents = Documents::new(input, options.limits)?;
     let mut state = ImportState { damage: DocumentDamage::new(options), ..ImportState::default() };
+    let places = options.code_places;
     while let Some(piece) = documents.next_piece(&mut state.damage)? {
         state.damage.line = piece.line;
-        import_document(&piece, &mut state, tables, sink)?;
+        import_document(&piece, places, &mut state, tables, sink)?;
         state.damage.line = None;
         if state.damage.recovery.stopped {
             break;
@@ -74,6 +76,7 @@ impl ImportState {
 
 fn import_document(
     piece: &PackedDocument,
+    places: CodePlaces,
     state: &mut ImportState,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
@@ -83,7 +86,7 @@ fn import_document(
     if state.origin_unix_ns == 0 {
         state.origin_unix_ns = origin(&groups);
     }
-    let mut importer = GroupImporter { resolver: StackResolver::new(&document, tables), state, sink };
+    let mut importer = GroupImporter { resolver: StackResolver::new(&document, places, tables), state, sink };
     for group in &groups {
         importer.group(group)?;
         if importer.state.damage.recovery.stopped {

@@ -14,8 +14,8 @@ use crate::documents::protobuf_fields::{MessageFields, WireField, read_document}
 use crate::documents::whole::DocumentDamage;
 use crate::symbols::layout::location;
 use crate::symbols::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
-use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, SymbolDocument, missing_entry};
-use crate::{Error, ErrorKind, Limits, Position};
+use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, StatedFiles, SymbolDocument, missing_entry};
+use crate::{CodePlaces, Error, ErrorKind, Limits, Position};
 
 /// An address with its lines and attributes, which are decoded on demand.
 #[derive(Clone, Copy, Debug)]
@@ -229,10 +229,11 @@ impl<'a> OtlpDocument<'a> {
         text.filter(|_| is_build_id)
     }
 
-    /// The locations without a function. The first location stands for an absent one.
-    pub(super) fn nameless(&self) -> impl Iterator<Item = &SymbolLocation> {
-        let has_no_lines = |location: &&OtlpLocation<'_>| location.lines().next().is_none();
-        self.locations.iter().skip(1).filter(has_no_lines).map(|location| &location.symbol)
+    /// The files with build IDs of code whose place is kept. The first location stands for an absent one.
+    pub(super) fn files(&self, places: CodePlaces) -> StatedFiles {
+        let locations = self.locations.iter().skip(1);
+        let located = locations.map(|location| (&location.symbol, location.lines().next().is_some()));
+        StatedFiles::of(self, places, located)
     }
 
     /// Appends the locations of a stack to `locations`, leaf first.

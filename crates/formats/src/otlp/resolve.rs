@@ -1,12 +1,12 @@
 //! Resolves the stacks of a document, each once.
 
-use borehole_model::{Frame, StackId, StringId, Tables};
+use borehole_model::{CodePlaces, Frame, StackId, StringId, Tables};
 use hashbrown::HashMap;
 
 use super::layout::key;
 use super::read::{Any, AttributeKey, OtlpDocument, OtlpLocation, at};
 use crate::ReadError;
-use crate::symbols::resolve::{FrameRange, StatedFiles, SymbolResolver};
+use crate::symbols::resolve::{FrameRange, SymbolResolver};
 
 pub(super) struct StackResolver<'d, 'a> {
     pub(super) symbols: SymbolResolver<'d, OtlpDocument<'a>>,
@@ -27,9 +27,9 @@ struct FrameAttributes {
 }
 
 impl<'d, 'a> StackResolver<'d, 'a> {
-    pub(super) fn new(document: &'d OtlpDocument<'a>, tables: &'d mut Tables) -> Self {
+    pub(super) fn new(document: &'d OtlpDocument<'a>, places: CodePlaces, tables: &'d mut Tables) -> Self {
         Self {
-            symbols: SymbolResolver::new(document, StatedFiles::of(document, document.nameless()), tables),
+            symbols: SymbolResolver::new(document, document.files(places), tables),
             stacks: HashMap::new(),
             locations: HashMap::new(),
             indices: Vec::new(),

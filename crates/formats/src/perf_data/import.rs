@@ -554,7 +554,7 @@ impl FrameCache {
 
     fn intern(&mut self, place: FileAddress, tables: &mut Tables) -> Result<FrameId, TableFull> {
         let function = tables.intern_string(format!("{:#x}", place.address).as_bytes())?;
-        let native = place.file.map(|module| NativeFrame { module, offset: None });
+        let native = place.file.map(|module| NativeFrame { module, offset: None, file_offset: None });
         let frame = tables.intern_frame(&Frame { native, ..Frame::named(function) })?;
         self.by_address.insert(place, frame);
         Ok(frame)

@@ -383,7 +383,11 @@ fn intern(tables: &mut Tables, text: &ChainFrame<'_>) -> Result<FrameId, TableFu
     };
     let module = text.module.filter(|&module| module != INLINED && module != UNKNOWN);
     let native = match module {
-        Some(module) => Some(NativeFrame { module: tables.intern_string(module)?, offset: text.offset }),
+        Some(module) => Some(NativeFrame {
+            module: tables.intern_string(module)?,
+            offset: text.offset,
+            file_offset: None,
+        }),
         None => None,
     };
     tables.intern_frame(&Frame { native, ..Frame::named(function) })

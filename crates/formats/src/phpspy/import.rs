@@ -217,7 +217,7 @@ fn intern(tables: &mut Tables, text: &TraceFrame<'_>) -> Result<FrameId, TableFu
     if let Some(read::NativeText { module, symbol, offset }) = read::native(text.function, text.file) {
         let module = tables.intern_string(module)?;
         let function = tables.intern_string(symbol)?;
-        let native = Some(NativeFrame { module, offset });
+        let native = Some(NativeFrame { module, offset, file_offset: None });
         return tables.intern_frame(&Frame { native, ..Frame::named(function) });
     }
     let function = tables.intern_string(text.function)?;

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use borehole_model::{
-    Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames,
+    CodePlaces, Context, NativeModule, ProfileSink, Recovery, Sample, Segment, StringId, Tables, ThreadNames,
 };
 
 use super::NAME;
@@ -42,7 +42,7 @@ pub fn import(
     let mut waiting: Vec<_> = cut.collect();
     waiting.push((0, bytes));
     while let Some((at, bytes)) = waiting.pop() {
-        import_document(at as u64, bytes, tables, sink, &mut damage)?;
+        import_document(at as u64, bytes, options.code_places, tables, sink, &mut damage)?;
         if damage.recovery.stopped {
             break;
         }
@@ -54,13 +54,15 @@ pub fn import(
 fn import_document(
     base: u64,
     bytes: Vec<u8>,
+    places: CodePlaces,
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
     damage: &mut DocumentDamage,
 ) -> Result<(), ReadError> {
     let (document, samples) = PprofDocument::read(base, bytes, damage)?;
     let columns = SampleRoles::choose(&document, &samples)?;
-    let mut segment = segment(&document, &columns, tables)?;
+    let files = document.files(places);
+    let mut segment = segment(&document, &files, &columns, tables)?;
     segment.index = damage.recovery.segments;
     let (pruning, wrong) = Pruning::of(&document);
     wrong.into_iter().for_each(|wrong| damage.recovery.note(wrong));
@@ -70,7 +72,7 @@ fn import_document(
         samples,
         &columns,
         &mut segment,
-        &mut SampleResolver::new(&document, tables, pruning),
+        &mut SampleResolver::new(&document, files, tables, pruning),
         sink,
         damage,
     )
@@ -78,6 +80,7 @@ fn import_document(
 
 fn segment(
     document: &PprofDocument,
+    files: &StatedFiles,
     columns: &SampleRoles,
     tables: &mut Tables,
 ) -> Result<Segment, ReadError> {
@@ -91,12 +94,13 @@ fn segment(
         is_uncounted: columns.count.is_none(),
         ..Segment::default()
     };
-    Ok(Segment { metadata: file_metadata(document, columns, tables)?, ..segment })
+    Ok(Segment { metadata: file_metadata(document, files, columns, tables)?, ..segment })
 }
 
 /// The comments as keys and values, and the fields that the model cannot hold.
 fn file_metadata(
     document: &PprofDocument,
+    files: &StatedFiles,
     columns: &SampleRoles,
     tables: &mut Tables,
 ) -> Result<Vec<(StringId, StringId)>, ReadError> {
@@ -114,7 +118,7 @@ fn file_metadata(
             _ => put(metadata::COMMENT.as_bytes(), comment)?,
         }
     }
-    for module in StatedFiles::of(document, document.nameless()).texts {
+    for module in &files.texts {
         put(NativeModule::KEY.as_bytes(), module.as_bytes())?;
     }
     if document.duration_ns > 0 {

@@ -16,8 +16,8 @@ use crate::documents::protobuf_fields::{MessageFields, WireField, read_document}
 use crate::documents::whole::DocumentDamage;
 use crate::symbols::layout::location;
 use crate::symbols::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
-use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, SymbolDocument, missing_entry};
-use crate::{Error, Limits, Position};
+use crate::symbols::resolve::{MADE_OF_LOCATION_BYTES, StatedFiles, SymbolDocument, missing_entry};
+use crate::{CodePlaces, Error, Limits, Position};
 
 /// One label, with string indexes. `None` is an absent field, which may differ from `0`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -178,10 +178,11 @@ impl PprofDocument {
         at(&self.locations, "location", id, offset)
     }
 
-    /// The locations without a function.
-    pub(super) fn nameless(&self) -> impl Iterator<Item = &SymbolLocation> {
-        let has_no_lines = |location: &&PprofLocation| location.lines.is_empty();
-        self.locations.values().filter(has_no_lines).map(|location| &location.symbol)
+    /// The files with build IDs of code whose place is kept.
+    pub(super) fn files(&self, places: CodePlaces) -> StatedFiles {
+        let locations = self.locations.values();
+        let located = locations.map(|location| (&location.symbol, !location.lines.is_empty()));
+        StatedFiles::of(self, places, located)
     }
 
     /// The lines of a location, innermost first.

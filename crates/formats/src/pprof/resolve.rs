@@ -23,9 +23,14 @@ pub(super) struct SampleResolver<'d> {
 }
 
 impl<'d> SampleResolver<'d> {
-    pub(super) fn new(document: &'d PprofDocument, tables: &'d mut Tables, pruning: Pruning) -> Self {
+    pub(super) fn new(
+        document: &'d PprofDocument,
+        files: StatedFiles,
+        tables: &'d mut Tables,
+        pruning: Pruning,
+    ) -> Self {
         Self {
-            symbols: SymbolResolver::new(document, StatedFiles::of(document, document.nameless()), tables),
+            symbols: SymbolResolver::new(document, files, tables),
             pruning,
             known: HashMap::new(),
             locations: Vec::new(),

@@ -299,7 +299,10 @@ impl RowInterner<'_> {
         let row = match *self.definitions.frame(frame) {
             DefinedFrame::Native { symbol, module, offset } => {
                 let (function, module) = (self.string(symbol)?, self.string(module)?);
-                Frame { native: Some(NativeFrame { module, offset: Some(offset) }), ..Frame::named(function) }
+                Frame {
+                    native: Some(NativeFrame { module, offset: Some(offset), file_offset: None }),
+                    ..Frame::named(function)
+                }
             }
             DefinedFrame::Php { namespace, class, method, file, line, opcode } => {
                 let (function, parts) = self.function([namespace, class, method])?;

@@ -175,7 +175,8 @@ fn intern(frame: &ScaleneFrame, tables: &mut Tables) -> Result<FrameId, TableFul
     };
     let module = tables.intern_string(filename_or_module.as_bytes())?;
     let offset = frame.offset.filter(|_| !display_name.is_empty());
-    let native = Some(NativeFrame { module, offset }).filter(|_| !filename_or_module.is_empty());
+    let native =
+        Some(NativeFrame { module, offset, file_offset: None }).filter(|_| !filename_or_module.is_empty());
     tables.intern_frame(&Frame { native, ..Frame::named(function) })
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use borehole_model::{Frame, FrameId, NativeFrame, NativeModule, StackId, StringId, Tables, ValueType};
+use borehole_model::{
+    CodePlaces, Frame, FrameId, NativeFrame, NativeModule, StackId, StringId, Tables, ValueType,
+};
 use hashbrown::{HashMap, HashSet};
 
 use super::read::{SourceLine, SymbolFunction, SymbolLocation, SymbolMapping, TypeIndexes};
@@ -69,22 +71,26 @@ fn stated_module<D: SymbolDocument>(document: &D, key: u64) -> Option<NativeModu
     Some(NativeModule { build_id, start, end, path })
 }
 
-/// The files with build IDs that code without functions is in.
+/// The files with build IDs that code is in whose place is kept.
 #[derive(Debug, Default)]
 pub(crate) struct StatedFiles {
     /// The texts of [`NativeModule`].
     pub(crate) texts: BTreeSet<String>,
     /// By mapping: the name of its file.
     names: HashMap<u64, String>,
+    places: CodePlaces,
 }
 
 impl StatedFiles {
-    /// The files in which these locations are. Several files with one path have their build ID behind it.
+    /// The files of these locations, each with whether it has functions. Several files with one path have their build ID behind it.
     pub(crate) fn of<'l, D: SymbolDocument>(
         document: &D,
-        nameless: impl Iterator<Item = &'l SymbolLocation>,
+        places: CodePlaces,
+        locations: impl Iterator<Item = (&'l SymbolLocation, bool)>,
     ) -> Self {
-        let mappings: HashSet<u64> = nameless.map(|location| location.mapping).collect();
+        let is_kept = |&(_, is_named): &(&SymbolLocation, bool)| !is_named || places == CodePlaces::All;
+        let mappings: HashSet<u64> =
+            locations.filter(is_kept).map(|(location, _)| location.mapping).collect();
         let modules = mappings.into_iter().filter_map(|key| Some((key, stated_module(document, key)?)));
         let mut modules: Vec<_> = modules.collect();
         let mut builds: HashMap<String, HashSet<String>> = HashMap::new();
@@ -97,7 +103,7 @@ impl StatedFiles {
             }
         }
         let texts = modules.iter().map(|(_, module)| module.to_string()).collect();
-        Self { texts, names: modules.into_iter().map(|(key, module)| (key, module.path)).collect() }
+        Self { texts, names: modules.into_iter().map(|(key, module)| (key, module.path)).collect(), places }
     }
 }
 
@@ -120,7 +126,7 @@ pub(crate) struct SymbolResolver<'d, D> {
     limits: Limits,
     /// The number of stacks in the tables before.
     stacks_before: usize,
-    /// The files of code without functions.
+    /// The files of code whose place is kept.
     pub(crate) files: StatedFiles,
 }
 
@@ -203,7 +209,10 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
         let name = if function.name == 0 { function.system_name } else { function.name };
         let name = self.intern(name, offset)?;
         let file = function.file.map(|file| self.intern(file, offset)).transpose()?;
-        let native = native.map(|mapping| self.native(location, mapping)).transpose()?;
+        let native = match self.code(location)? {
+            None => native.map(|mapping| self.native(location, mapping)).transpose()?,
+            code => code,
+        };
         Ok(Frame {
             file,
             line: line.line,
@@ -230,8 +239,18 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
             (None, Some(mapping)) => Some(self.intern(mapping.file, location.offset)?),
             (None, None) => None,
         };
-        let native = module.map(|module| NativeFrame { module, offset: None });
+        let native = module.map(|module| NativeFrame { module, offset: None, file_offset: None });
         Ok(Frame { native, ..Frame::named(function) })
+    }
+
+    /// The place of the code of functions, if it is kept.
+    fn code(&mut self, location: &SymbolLocation) -> Result<Option<NativeFrame>, ReadError> {
+        let is_kept = self.files.places == CodePlaces::All;
+        let Some(name) = self.files.names.get(&location.mapping).filter(|_| is_kept) else { return Ok(None) };
+        let mapping = self.document.mapping(location.mapping, location.offset)?;
+        let Some(file_offset) = mapping.offset_of(location.address) else { return Ok(None) };
+        let module = self.tables.intern_string(name.as_bytes())?;
+        Ok(Some(NativeFrame { module, offset: None, file_offset: Some(file_offset) }))
     }
 
     fn native(
@@ -243,7 +262,11 @@ impl<'d, D: SymbolDocument> SymbolResolver<'d, D> {
         // In a mapping with a range the address is one of the process or of the file, and its distance from the start
         // of the function is not stated. An address of 0 is unknown.
         let is_offset = !mapping.has_range() && location.address != 0;
-        Ok(NativeFrame { module, offset: is_offset.then_some(location.address.cast_signed()) })
+        Ok(NativeFrame {
+            module,
+            offset: is_offset.then_some(location.address.cast_signed()),
+            file_offset: None,
+        })
     }
 
     /// Counts the frames of a location in a stack.

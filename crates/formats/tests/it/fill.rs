@@ -128,7 +128,7 @@ fn recorded(modules: &[&str]) -> Vec<u8> {
         (text("[libx.so]"), text("main"), text("libx.so"), text(NativeModule::KEY));
     let metadata = modules.iter().map(|module| (key, text(module))).collect();
     let mut frame = |function, offset| {
-        let native = Some(NativeFrame { module, offset: Some(offset) });
+        let native = Some(NativeFrame { module, offset: Some(offset), file_offset: None });
         tables.intern_frame(&Frame { native, ..Frame::named(function) }).unwrap()
     };
     let (leaf, root) = (frame(unnamed, 0x1234), frame(named, 8));

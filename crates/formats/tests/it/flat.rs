@@ -40,10 +40,11 @@ impl FlatFrame {
             file: self.file.as_ref().map(&mut string),
             line: self.line,
             opcode: self.opcode.as_ref().map(&mut string),
-            native: self
-                .native
-                .as_ref()
-                .map(|(module, offset)| NativeFrame { module: string(module), offset: *offset }),
+            native: self.native.as_ref().map(|(module, offset)| NativeFrame {
+                module: string(module),
+                offset: *offset,
+                file_offset: None,
+            }),
             ..Frame::named(string(&self.function))
         };
         tables.intern_frame(&frame).unwrap()

@@ -266,7 +266,11 @@ fn intern_frame(tables: &mut Tables, plain: &PlainFrame) -> borehole_model::Fram
         file: plain.file.as_ref().map(&mut intern),
         line: plain.line,
         column: plain.column,
-        native: native.map(|(module, offset)| NativeFrame { module: intern(module), offset: *offset }),
+        native: native.map(|(module, offset)| NativeFrame {
+            module: intern(module),
+            offset: *offset,
+            file_offset: None,
+        }),
         ..Frame::named(intern(&plain.function))
     };
     tables.intern_frame(&frame).unwrap()

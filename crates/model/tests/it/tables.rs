@@ -45,7 +45,7 @@ fn frames_differ_in_any_field() {
         Frame { column: Some(0), ..plain },
         Frame { end_column: Some(0), ..plain },
         Frame { opcode: Some(name), ..plain },
-        Frame { native: Some(NativeFrame { module: name, offset: None }), ..plain },
+        Frame { native: Some(NativeFrame { module: name, offset: None, file_offset: None }), ..plain },
     ];
     let ids = frames.map(|frame| tables.intern_frame(&frame).unwrap());
     assert_eq!(tables.frame_count(), frames.len());

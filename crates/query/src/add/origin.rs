@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::labels::{add_value, replace_value};
 use crate::keys::canonical;
+use crate::labels::without_nul;
 
 /// The maximum number of facts that the labels of rows include.
 const MOST_OF_ROWS: usize = 32;
@@ -50,8 +51,9 @@ pub(super) struct Origin {
 
 impl Origin {
     pub(super) fn new(given: &[(String, String)]) -> Self {
-        let mut origin = Self { given: given.to_vec(), ..Self::default() };
-        for (key, value) in given {
+        let given: Vec<_> = given.iter().map(|(key, value)| (without_nul(key), without_nul(value))).collect();
+        let mut origin = Self { given: given.clone(), ..Self::default() };
+        for (key, value) in &given {
             replace_value(&mut origin.all, key.clone(), value.as_str().into());
         }
         origin.begin();

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::journal::DataFile;
 use crate::keys::canonical;
-use crate::labels::{LabelColumn, LabelRows, data_type};
+use crate::labels::{LabelColumn, LabelRows, data_type, without_nul};
 use crate::literal::text;
 use crate::tables::LakeTable;
 
@@ -30,9 +30,9 @@ impl Relabeling {
     #[must_use]
     pub fn set(mut self, key: &str, value: &str) -> Self {
         match key {
-            "service" => self.service = Some(value.to_owned()),
-            "host" => self.host = Some(value.to_owned()),
-            label => self.labels.push((label_of(label), Some(value.to_owned()))),
+            "service" => self.service = Some(without_nul(value)),
+            "host" => self.host = Some(without_nul(value)),
+            label => self.labels.push((label_of(label), Some(without_nul(value)))),
         }
         self
     }
@@ -86,7 +86,7 @@ impl Relabeling {
 
 /// The label of a key, which may be written `label:KEY`.
 fn label_of(key: &str) -> String {
-    canonical(key.strip_prefix("label:").unwrap_or(key)).to_owned()
+    without_nul(canonical(key.strip_prefix("label:").unwrap_or(key)))
 }
 
 /// Labels with changes.

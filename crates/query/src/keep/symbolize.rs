@@ -1,7 +1,7 @@
-//! Names for native code that had none where it was recorded.
+//! Names and lines for native code that had none where it was recorded.
 //!
 //! Stacks keep their ids, which stand for what was recorded, so samples stay as they are. New files of stacks take the place of
-//! those with unnamed code, in one commit.
+//! those with such code, in one commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::journal::{Commit, DataFile, Intent, LakeState, Operation, now_us};
 use crate::tables::{LakeTable, frame_fields, names_item};
 use crate::{Error, Lake};
 
-/// Code without a name: a place in a build of a file.
+/// Code without a name or a line: a place in a build of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnnamedCode {
     /// The path of the file, as its process saw it.
@@ -47,9 +47,9 @@ pub struct NamedCode {
 /// The result of naming code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Symbolized {
-    /// The number of distinct places that got names.
+    /// The number of distinct places that got names or lines.
     pub named: u64,
-    /// The number of those whose names were not found.
+    /// The number of those for which nothing was found.
     pub unknown: u64,
     /// The number of files of stacks that were replaced.
     pub files: u64,
@@ -61,27 +61,63 @@ type FindFunctions<'f> = dyn FnMut(&UnnamedCode) -> Vec<NamedCode> + 'f;
 /// The functions of places that have some, outermost first.
 type FoundNames = HashMap<UnnamedCode, Vec<NamedCode>>;
 
+/// A frame of native code with a place, and without something that is known of the place elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LackingFrame {
+    code: UnnamedCode,
+    /// The name of one that has no line; `None` for one that has no name.
+    function: Option<String>,
+}
+
+/// What was found of a frame.
+#[derive(Clone, Copy)]
+enum FoundFrame<'n> {
+    /// The functions at its place, outermost first.
+    Functions(&'n [NamedCode]),
+    /// Its line.
+    Line(&'n NamedCode),
+}
+
+impl LackingFrame {
+    fn found_in<'n>(&self, names: &'n FoundNames) -> Option<FoundFrame<'n>> {
+        let found = names.get(&self.code)?;
+        let Some(function) = &self.function else { return Some(FoundFrame::Functions(found)) };
+        // Profiles spell names of C++ and Rust in several ways. Of several functions at a place, one of that name is meant.
+        let of_name = match &found[..] {
+            [only] => Some(only),
+            several => several.iter().find(|code| code.function == *function),
+        };
+        of_name.filter(|code| code.line.is_some()).map(FoundFrame::Line)
+    }
+}
+
 impl Lake {
-    /// Names native code that has no names yet: `find` is asked once for each distinct place.
+    /// Names native code that has no names yet, and finds lines of code that has names only: `find` is asked once for each distinct
+    /// place.
     ///
     /// # Errors
     /// If the storage fails. Then nothing was changed, unless the storage's reply was lost.
     pub fn symbolize(&self, find: &mut FindFunctions<'_>) -> Result<Symbolized, Error> {
         let state = self.state()?;
         let (mut asked, mut names) = (BTreeSet::new(), FoundNames::new());
+        let mut filled = BTreeSet::new();
         let mut commit = Commit::new(Operation::Symbolize, now_us());
         let files: Vec<_> = state.files_of(LakeTable::Stacks).cloned().collect();
         for file in &files {
-            let unnamed = self.unnamed_code(file, &state)?;
-            for code in unnamed.difference(&asked).cloned().collect::<Vec<_>>() {
-                let mut found = find(&code);
-                found.reverse();
-                if !found.is_empty() {
-                    names.insert(code.clone(), found);
+            let lacking = self.lacking_frames(file, &state)?;
+            for LackingFrame { code, .. } in &lacking {
+                if asked.insert(code.clone()) {
+                    let mut found = find(code);
+                    found.reverse();
+                    if !found.is_empty() {
+                        names.insert(code.clone(), found);
+                    }
                 }
-                asked.insert(code);
             }
-            if unnamed.iter().any(|code| names.contains_key(code)) {
+            let of_file = lacking.into_iter().filter(|frame| frame.found_in(&names).is_some());
+            let of_file: Vec<_> = of_file.map(|frame| frame.code).collect();
+            if !of_file.is_empty() {
+                filled.extend(of_file);
                 let named = self.named_file(file, &state, &names);
                 match named {
                     Ok(named) => commit.add.extend(named),
@@ -93,7 +129,7 @@ impl Lake {
                 commit.remove.push(file.path.clone());
             }
         }
-        let (all, named) = (asked.len() as u64, names.len() as u64);
+        let (all, named) = (asked.len() as u64, filled.len() as u64);
         let symbolized = Symbolized { named, unknown: all - named, files: commit.remove.len() as u64 };
         if !commit.remove.is_empty() {
             self.commit_names(&commit)?;
@@ -116,20 +152,20 @@ impl Lake {
         Err(error.with_hint("run the command again"))
     }
 
-    /// The code without names in a file of stacks.
-    fn unnamed_code(&self, file: &DataFile, state: &LakeState) -> Result<BTreeSet<UnnamedCode>, Error> {
+    /// The frames without names or lines in a file of stacks.
+    fn lacking_frames(&self, file: &DataFile, state: &LakeState) -> Result<BTreeSet<LackingFrame>, Error> {
         let context = self.context_of(&only(file, state), Some(SORT_BYTES))?;
-        let mut unnamed = BTreeSet::new();
+        let mut lacking = BTreeSet::new();
         self.block_on(async {
             let mut stream = context.sql("SELECT stack, frames FROM stacks").await?.execute_stream().await?;
             while let Some(batch) = stream.next().await {
                 let batch = batch?;
                 let frames = FrameRows::new(batch.column(0), batch.column(1))?;
-                unnamed.extend((0..frames.count()).filter_map(|row| frames.unnamed(row)));
+                lacking.extend((0..frames.count()).filter_map(|row| frames.lacking(row)));
             }
             Ok::<_, Error>(())
         })?;
-        Ok(unnamed)
+        Ok(lacking)
     }
 
     /// The stacks of a file, with names, in new files.
@@ -161,6 +197,7 @@ struct FrameRows {
     module: StringViewArray,
     build_id: StringViewArray,
     file_offset: Int64Array,
+    line: Int64Array,
 }
 
 impl FrameRows {
@@ -179,6 +216,7 @@ impl FrameRows {
             module: text(of("module")?)?,
             build_id: text(of("build_id")?)?,
             file_offset: of("file_offset")?.as_primitive::<Int64Type>().clone(),
+            line: of("line")?.as_primitive::<Int64Type>().clone(),
         })
     }
 
@@ -186,17 +224,21 @@ impl FrameRows {
         self.names.len()
     }
 
-    /// The place of a frame without a name.
-    fn unnamed(&self, row: usize) -> Option<UnnamedCode> {
+    /// A frame without a name or a line, if its place is known.
+    fn lacking(&self, row: usize) -> Option<LackingFrame> {
         let is_placed =
             !self.module.is_null(row) && !self.build_id.is_null(row) && !self.file_offset.is_null(row);
         let file_offset = is_placed.then(|| u64::try_from(self.file_offset.value(row)).ok()).flatten()?;
         let (path, build_id) = (self.module.value(row), self.build_id.value(row));
-        is_unnamed(self.names.value(row), path, build_id, file_offset).then(|| UnnamedCode {
-            path: path.to_owned(),
-            build_id: build_id.to_owned(),
-            file_offset,
-        })
+        let name = self.names.value(row);
+        let has_name = !is_unnamed(name, path, build_id, file_offset);
+        let has_line = !self.line.is_null(row) && self.line.value(row) > 0;
+        if has_name && has_line {
+            return None;
+        }
+        let (path, build_id) = (path.to_owned(), build_id.to_owned());
+        let code = UnnamedCode { path, build_id, file_offset };
+        Some(LackingFrame { code, function: has_name.then(|| name.to_owned()) })
     }
 }
 
@@ -209,21 +251,27 @@ fn named_batch(batch: &RecordBatch, names: &FoundNames) -> Result<RecordBatch, E
     let [ids, stacks, frames] = batch.columns() else { return Err(Error::lake("not a batch of stacks")) };
     let rows = FrameRows::new(stacks, frames)?;
     let lists = frames.as_list::<i32>();
-    let mut new = NewFrames { of: Vec::new(), names: Vec::new() };
+    let mut new = NewFrames { of: Vec::new(), found: Vec::new() };
     let mut lengths = Vec::with_capacity(batch.num_rows());
     for ends in lists.value_offsets().windows(2) {
         let before = new.of.len();
         let [from, to] = [ends[0], ends[1]].map(|end| usize::try_from(end).unwrap_or(0));
         for row in from..to {
-            match rows.unnamed(row).and_then(|code| names.get(&code)) {
-                Some(found) => found.iter().for_each(|name| new.push(row, Some(name))),
+            match rows.lacking(row).and_then(|frame| frame.found_in(names)) {
+                Some(FoundFrame::Functions(found)) => {
+                    found.iter().for_each(|name| new.push(row, Some((name, FrameFill::All))));
+                }
+                Some(FoundFrame::Line(found)) => new.push(row, Some((found, FrameFill::Line))),
                 None => new.push(row, None),
             }
         }
         lengths.push(new.of.len() - before);
     }
     let offsets = OffsetBuffer::from_lengths(lengths);
-    let functions = new.texts(&rows.names, |name| Some(&name.function));
+    let functions = new.texts(&rows.names, |found, was| match found {
+        (name, FrameFill::All) => Some(&name.function),
+        (_, FrameFill::Line) => was,
+    });
     let details = new.details(lists.values().as_struct())?;
     let item = Arc::new(Field::new("item", details.data_type().clone(), true));
     let stacks = ListArray::new(names_item(), offsets.clone(), Arc::new(functions), stacks.nulls().cloned());
@@ -231,28 +279,35 @@ fn named_batch(batch: &RecordBatch, names: &FoundNames) -> Result<RecordBatch, E
     Ok(LakeTable::Stacks.batch(vec![Arc::clone(ids), Arc::new(stacks), Arc::new(frames)]))
 }
 
-/// Frames in the place of others: for each, the row of the old one, and its name if that is new.
+/// The part of a frame that was found.
+#[derive(Clone, Copy)]
+enum FrameFill {
+    All,
+    Line,
+}
+
+/// Frames in the place of others: for each, the row of the old one, and what was found of it.
 struct NewFrames<'n> {
     of: Vec<usize>,
-    names: Vec<Option<&'n NamedCode>>,
+    found: Vec<Option<(&'n NamedCode, FrameFill)>>,
 }
 
 impl<'n> NewFrames<'n> {
-    fn push(&mut self, row: usize, name: Option<&'n NamedCode>) {
+    fn push(&mut self, row: usize, found: Option<(&'n NamedCode, FrameFill)>) {
         self.of.push(row);
-        self.names.push(name);
+        self.found.push(found);
     }
 
-    /// A column of texts, with those of new names.
-    fn texts(
-        &self,
-        old: &StringViewArray,
-        text: impl Fn(&'n NamedCode) -> Option<&'n String>,
+    /// A column of texts; `text` returns those of frames of which something was found, given the old ones.
+    fn texts<'o>(
+        &'o self,
+        old: &'o StringViewArray,
+        text: impl Fn((&'n NamedCode, FrameFill), Option<&'o str>) -> Option<&'o str>,
     ) -> StringViewArray {
-        let rows = self.of.iter().zip(&self.names);
-        rows.map(|(&row, name)| match name {
-            Some(name) => text(name).map(String::as_str),
-            None => (!old.is_null(row)).then(|| old.value(row)),
+        let rows = self.of.iter().zip(&self.found);
+        rows.map(|(&row, &found)| {
+            let was = (!old.is_null(row)).then(|| old.value(row));
+            found.map_or(was, |found| text(found, was))
         })
         .collect()
     }
@@ -265,11 +320,12 @@ impl<'n> NewFrames<'n> {
             let column = old.column_by_name(field.name()).ok_or_else(|| Error::lake("missing column"))?;
             let column = cast(column, field.data_type()).map_err(invalid)?;
             Ok(match field.name().as_str() {
-                "file" => {
-                    Arc::new(self.texts(column.as_string_view(), |name| name.file.as_ref())) as ArrayRef
-                }
-                "line" => self.numbers(column.as_primitive(), |name| name.line.map(i64::from)),
-                // The distance from the start of the symbol, which was not known.
+                "file" => Arc::new(self.texts(column.as_string_view(), |found, was| match found {
+                    (name, FrameFill::All) => name.file.as_deref(),
+                    (name, FrameFill::Line) => name.file.as_deref().or(was),
+                })) as ArrayRef,
+                "line" => self.numbers(column.as_primitive(), |(name, _)| name.line.map(i64::from)),
+                // The distance from the start of the symbol, which is not known.
                 "offset" => self.numbers(column.as_primitive(), |_| None),
                 _ => take(&column, &rows, None).map_err(invalid)?,
             })
@@ -278,10 +334,14 @@ impl<'n> NewFrames<'n> {
         Ok(StructArray::new(fields.clone(), columns, None))
     }
 
-    /// A column of numbers, with those of new names.
-    fn numbers(&self, old: &Int64Array, number: impl Fn(&NamedCode) -> Option<i64>) -> ArrayRef {
-        let numbers = self.of.iter().zip(&self.names).map(|(&row, name)| match name {
-            Some(name) => number(name),
+    /// A column of numbers; `number` returns those of frames of which something was found.
+    fn numbers(
+        &self,
+        old: &Int64Array,
+        number: impl Fn((&'n NamedCode, FrameFill)) -> Option<i64>,
+    ) -> ArrayRef {
+        let numbers = self.of.iter().zip(&self.found).map(|(&row, found)| match found {
+            Some(found) => number(*found),
             None => (!old.is_null(row)).then(|| old.value(row)),
         });
         Arc::new(numbers.collect::<Int64Array>())

@@ -8,6 +8,7 @@ mod asking;
 mod costs;
 mod journal;
 mod keeping;
+mod labels;
 mod native;
 mod racing;
 mod roundtrip;

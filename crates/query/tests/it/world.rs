@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use borehole::model::{ProfileSink, Tables};
+use borehole::model::{CodePlaces, ProfileSink, Tables};
 use borehole::{Format, Input, InputOptions, OnDamage, ReadOptions, SampleKind, Source as Bytes, Target};
 use borehole_query::{AddedInput, Error, InputDetails, Lake, LakeValue, SampleChoice};
 use borehole_testkit::Scratch;
@@ -37,8 +37,12 @@ pub(crate) fn read(
     tables: &mut Tables,
     sink: &mut dyn ProfileSink,
 ) -> borehole::Recovery {
-    let read =
-        ReadOptions { on_damage: OnDamage::ReadOn, samples: SampleKind::All, ..ReadOptions::default() };
+    let read = ReadOptions {
+        on_damage: OnDamage::ReadOn,
+        samples: SampleKind::All,
+        code_places: CodePlaces::All,
+        ..ReadOptions::default()
+    };
     // A single word and a number are not detected as folded stacks.
     let format = bytes.starts_with(b"main ").then_some(Format::Folded);
     let input = Bytes::reader(name, std::io::Cursor::new(bytes));

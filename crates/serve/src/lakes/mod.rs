@@ -92,6 +92,14 @@ fn options<'v>(
     values.into_iter().map(move |value| format!("{option}={value}"))
 }
 
+/// Checks that a command line can hold the arguments.
+fn sayable(arguments: Vec<String>) -> Result<Vec<String>, Refusal> {
+    match arguments.iter().any(|argument| argument.contains('\0')) {
+        true => Err(Refusal::invalid("the character NUL is in no text of a lake")),
+        false => Ok(arguments),
+    }
+}
+
 /// A question about a lake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LakeView {
@@ -232,7 +240,7 @@ impl Lakes {
     /// Answers a question.
     pub(crate) async fn answer(&self, view: LakeView, ask: &LakeAsk) -> Result<ViewTable, Refusal> {
         let lake = self.named(ask.lake.as_deref())?;
-        let arguments = view.arguments(ask)?;
+        let arguments = sayable(view.arguments(ask)?)?;
         let (options, said) = arguments.split_at(arguments.iter().position(|word| word == "--").unwrap_or(0));
         let mut command = Command::new(&self.options.program);
         command.arg(view.command()).args(options).arg("--").arg(lake).args(said.iter().skip(1));

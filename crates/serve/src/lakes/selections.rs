@@ -6,7 +6,7 @@ use borehole_text::document;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
-use super::{LakeAsk, Lakes};
+use super::{LakeAsk, Lakes, sayable};
 use crate::questions::shown_name;
 use crate::refusal::{Refusal, RefusalKind};
 
@@ -22,8 +22,9 @@ impl Lakes {
     /// The samples that are asked for, as a profile.
     pub(crate) async fn selection(&self, ask: &LakeAsk) -> Result<LakeSelection, Refusal> {
         let lake = self.named(ask.lake.as_deref())?;
+        let choice = sayable(ask.choice())?;
         let mut command = Command::new(&self.options.program);
-        command.arg("top").args(ask.choice()).args(["--to=pprof", "--", lake]);
+        command.arg("top").args(choice).args(["--to=pprof", "--sums", "--", lake]);
         let bytes = self.said_by(command).await?;
         let kept = NamedTempFile::new().and_then(|mut file| file.write_all(&bytes).map(|()| file));
         let file = kept.map_err(|error| {

@@ -178,10 +178,11 @@ fn intern_frame(tables: &mut Tables, plain: &PlainFrame) -> FrameId {
         class: intern(tables, class),
         method: intern(tables, method),
     });
-    let native = plain
-        .native
-        .as_ref()
-        .map(|(module, offset)| NativeFrame { module: intern(tables, module), offset: *offset });
+    let native = plain.native.as_ref().map(|(module, offset)| NativeFrame {
+        module: intern(tables, module),
+        offset: *offset,
+        file_offset: None,
+    });
     let frame = Frame {
         function: intern(tables, &plain.function),
         parts,

@@ -119,7 +119,7 @@ fn frames_keep_the_parts_of_their_names() {
         opcode: Some(string("g")),
         ..Frame::named(string("N\\M\\C::f"))
     };
-    let native = NativeFrame { module: string("/f.php"), offset: Some(-9) };
+    let native = NativeFrame { module: string("/f.php"), offset: Some(-9), file_offset: None };
     assert_eq!(found.frames, [php, Frame { native: Some(native), ..Frame::named(string("f")) }]);
 }
 
@@ -356,7 +356,7 @@ fn play(segments: &[PlainSegment], sink: &mut dyn ProfileSink) {
     let mut tables = Tables::default();
     let mut string = |text: &str| tables.intern_string(text.as_bytes()).unwrap();
     let names = ["", "f", "N\\f", "C::m", "N\\C::m", "{closure:N\\C::m():12}"].map(&mut string);
-    let native = Some(NativeFrame { module: names[1], offset: Some(-3) });
+    let native = Some(NativeFrame { module: names[1], offset: Some(-3), file_offset: None });
     let file = Some(string("/f.php"));
     let texts = ["k", "v", "\u{fffd}"].map(&mut string);
     let frames: Vec<_> = (1..)
