@@ -134,8 +134,8 @@ impl Inputs {
             let mut sink = clocks.in_front_of(chosen.sink());
             let read = self.read_one(input, tables, &mut Interruptible(&mut sink), output)?;
             messages::warnings(&name, &read);
-            if let Some(warning) = sink.warning() {
-                messages::say(&format!("warning: {name}: {warning}"));
+            if let Some(warning) = sink.end(&name) {
+                messages::say(&format!("warning: {warning}"));
             }
             chosen.end_input(&name)?;
             recovery.merge(read);
@@ -144,6 +144,9 @@ impl Inputs {
             }
         }
         chosen.end();
+        for warning in clocks.warnings() {
+            messages::say(&format!("warning: {warning}"));
+        }
         Ok(recovery)
     }
 

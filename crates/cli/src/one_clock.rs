@@ -14,6 +14,10 @@ use borehole::model::{Context, Event, Sample, ShapeId, Tables, Value};
 #[derive(Debug, Default)]
 pub(crate) struct EventClocks {
     first: Option<StatedClock>,
+    /// The inputs with samples, and without a clock.
+    unknown: Vec<String>,
+    /// Those beside which others have a clock.
+    doubtful: Vec<String>,
     sorts: Vec<Option<ClockEvent>>,
 }
 
@@ -54,6 +58,21 @@ impl EventClocks {
         OnFirstClock { sink, clocks: self, shift_ns: 0, is_stated, has_samples, has_others, is_behind }
     }
 
+    /// Forgets the clocks: times of what follows are compared with those of no input before.
+    fn part(&mut self) {
+        let unknown = std::mem::take(&mut self.unknown);
+        if self.first.take().is_some() {
+            self.doubtful.extend(unknown);
+        }
+    }
+
+    /// The warnings about inputs whose clock is not known, after the last input.
+    pub(crate) fn warnings(mut self) -> impl Iterator<Item = String> {
+        self.part();
+        let said = "its clock is unknown, so its samples may seem to be in other polls than they were";
+        self.doubtful.into_iter().map(move |name| format!("{name}: {said}"))
+    }
+
     fn sort(&mut self, shape: ShapeId, tables: &Tables) -> ClockEvent {
         if let Some(&Some(known)) = self.sorts.get(shape.index()) {
             return known;
@@ -85,14 +104,14 @@ impl StatedClock {
 }
 
 impl OnFirstClock<'_> {
-    /// What is to be said of the input, which has ended.
-    pub(crate) fn warning(&self) -> Option<&'static str> {
-        if self.is_behind {
-            return Some("its clock is not that of the samples before it; name the trace first");
-        }
+    /// Ends the input called `name`, and returns the warning about its clock.
+    pub(crate) fn end(self, name: &str) -> Option<String> {
         let is_unknown = self.has_samples && !self.has_others && !self.is_stated;
-        (is_unknown && self.clocks.first.is_some())
-            .then_some("its clock is unknown, so its samples may seem to be in other polls than they were")
+        if is_unknown {
+            self.clocks.unknown.push(name.to_owned());
+        }
+        let behind = "its clock is not that of the samples before it; name the trace first";
+        self.is_behind.then(|| format!("{name}: {behind}"))
     }
 
     fn state(&mut self, clock: StatedClock) {
@@ -131,8 +150,8 @@ impl ProfileSink for OnFirstClock<'_> {
     }
 
     fn source(&mut self, name: &str) -> io::Result<()> {
-        // Its times are compared with those of no other source.
-        (self.clocks.first, self.shift_ns) = (None, 0);
+        self.clocks.part();
+        self.shift_ns = 0;
         self.sink.source(name)
     }
 
@@ -166,8 +185,8 @@ mod tests {
         }
     }
 
-    /// The times and the warning of each input, which consists of clocks as a time and the wall time, and of samples as a time.
-    fn read(inputs: &[&[(u64, Option<u64>)]]) -> Vec<(Vec<u64>, Option<&'static str>)> {
+    /// The times of each input, which consists of clocks as a time and the wall time, and of samples as a time; and all warnings.
+    fn read(inputs: &[&[(u64, Option<u64>)]]) -> (Vec<Vec<u64>>, Vec<String>) {
         let (mut tables, segment) = (Tables::default(), Segment::default());
         let mut shape = |name: &str| {
             let [name, field] =
@@ -177,8 +196,8 @@ mod tests {
         };
         let (clock, sample) = (shape(event::CLOCK_SYNC), shape(event::CPU_SAMPLE));
         let at = Context { tables: &tables, segment: &segment };
-        let mut clocks = EventClocks::default();
-        let read = |input: &&[(u64, Option<u64>)]| {
+        let (mut clocks, mut warnings, mut all) = (EventClocks::default(), Vec::new(), Vec::new());
+        for (number, input) in inputs.iter().enumerate() {
             let mut times = Times::default();
             let mut sink = clocks.in_front_of(&mut times);
             for &(time_ns, unix_ns) in *input {
@@ -187,34 +206,36 @@ mod tests {
                 let event = Event { shape, type_id: None, time_ns: Some(time_ns), values: &values };
                 let _ = sink.event(at, &event).unwrap();
             }
-            let warning = sink.warning();
-            (times.0.into_iter().flatten().collect(), warning)
-        };
-        inputs.iter().map(read).collect()
+            warnings.extend(sink.end(&number.to_string()));
+            all.push(times.0.into_iter().flatten().collect());
+        }
+        warnings.extend(clocks.warnings());
+        (all, warnings)
     }
+
+    const TRACE: &[(u64, Option<u64>)] = &[(500, Some(10_500)), (600, None)];
+    const OWN: &[(u64, Option<u64>)] = &[(0, Some(10_550)), (7, None)];
+    const UNKNOWN: &[(u64, Option<u64>)] = &[(7, None)];
 
     #[test]
     fn a_recording_with_a_clock_of_its_own_is_put_on_that_of_the_trace() {
-        let trace = [(500, Some(10_500)), (600, None)];
-        let own = [(0, Some(10_550)), (7, None)];
-        let read = read(&[&trace, &own, &trace]);
-        assert_eq!(read[0], (vec![500, 600], None));
-        assert_eq!(read[1], (vec![550, 557], None));
-        assert_eq!(read[2], read[0]);
+        let read = read(&[TRACE, OWN, TRACE]);
+        assert_eq!(read, (vec![vec![500, 600], vec![550, 557], vec![500, 600]], Vec::new()));
     }
 
     #[test]
     fn a_wall_clock_that_is_set_moves_nothing() {
-        let read = read(&[&[(500, Some(10_500)), (600, None)], &[(700, Some(90_700)), (800, None)]]);
-        assert_eq!(read[1], (vec![700, 800], None));
+        let read = read(&[TRACE, &[(700, Some(90_700)), (800, None)]]);
+        assert_eq!(read, (vec![vec![500, 600], vec![700, 800]], Vec::new()));
     }
 
     #[test]
     fn clocks_that_do_not_fit_are_reported() {
-        let behind = read(&[&[(0, Some(10_550)), (7, None)], &[(500, Some(10_500)), (600, None)]]);
-        assert!(behind[1].1.is_some_and(|said| said.contains("name the trace first")), "{behind:?}");
-        let unknown = read(&[&[(500, Some(10_500)), (600, None)], &[(7, None)]]);
-        assert!(unknown[1].1.is_some_and(|said| said.contains("unknown")), "{unknown:?}");
-        assert_eq!(read(&[&[(7, None)], &[(7, None)]])[1].1, None);
+        let behind = "1: its clock is not that of the samples before it; name the trace first";
+        assert_eq!(read(&[OWN, TRACE]).1, [behind]);
+        let unknown = "its clock is unknown, so its samples may seem to be in other polls than they were";
+        assert_eq!(read(&[TRACE, UNKNOWN]).1, [format!("1: {unknown}")]);
+        assert_eq!(read(&[UNKNOWN, TRACE, UNKNOWN]).1, [0, 2].map(|input| format!("{input}: {unknown}")));
+        assert_eq!(read(&[UNKNOWN, UNKNOWN]).1, [""; 0]);
     }
 }

@@ -69,7 +69,7 @@ struct LackingFrame {
     function: Option<String>,
 }
 
-/// What was found of a frame.
+/// The symbols that were found for a frame.
 #[derive(Clone, Copy)]
 enum FoundFrame<'n> {
     /// The functions at its place, outermost first.
