@@ -22,7 +22,7 @@ fn the_inspector_lists_tools_with_schemas_and_calls_them() {
     let program = [PROGRAM, "mcp", &file];
     let listed = inspected(&inspector, &program, &["tools/list"]);
     let tools = listed["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 14, "{listed}");
+    assert_eq!(tools.len(), 15, "{listed}");
     for tool in tools {
         assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");

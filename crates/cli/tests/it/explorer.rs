@@ -143,11 +143,15 @@ fn keys_reach_views_that_keep_what_is_selected() {
     // The address may not hold it yet, and it is kept all the same.
     let half = browser.ask("borehole.all").as_u64().unwrap();
     assert!(half < all, "{half} of {all}");
-    browser.key("v");
-    until(&mut browser, "document.querySelector('#panel-title')?.textContent", &json!("Live top"));
+    for title in ["Findings", "Live top"] {
+        browser.key("v");
+        until(&mut browser, "document.querySelector('#panel-title')?.textContent", &json!(title));
+    }
     until(&mut browser, "/Functions, of/.test(document.querySelector('#panel').textContent)", &json!(true));
     let said = browser.text("#panel");
     assert!(said.contains("Of the samples that are selected in the picture."), "{said}");
+    browser.key("V");
+    until(&mut browser, "document.querySelector('#panel-title')?.textContent", &json!("Findings"));
     browser.key("V");
     until(&mut browser, "!!document.querySelector('#timeline')", &json!(true));
     until(&mut browser, "borehole.all", &json!(half));

@@ -159,7 +159,7 @@ where
         let options = WriterOptions {
             byte_order: self.options.byte_order,
             layout: self.options.layout,
-            compression: self.options.compression.or(facts.compression).unwrap_or_default(),
+            compression: self.options.compression.or(facts.compression).unwrap_or(Compression::Zstd),
             python,
             start_us,
             interval_us,

@@ -85,6 +85,13 @@ fn export(samples: &[Sample<'_>], depths: &[usize], segment: &Segment) -> (Vec<u
 }
 
 #[test]
+fn samples_whose_source_states_no_compression_are_compressed() {
+    let (bytes, _) = export(&[Sample { count: 1, ..Sample::default() }], &[1], &Segment::default());
+    // Zstandard, as CPython writes.
+    assert_eq!(Reader::new(&bytes).unwrap().header().compression, 1);
+}
+
+#[test]
 fn samples_without_times_follow_each_other_by_the_period() {
     let segment = Segment { period_ns: Some(10_000_000), ..Segment::default() };
     let sample = Sample { count: 3, ..Sample::default() };
