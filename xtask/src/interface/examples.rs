@@ -112,14 +112,16 @@ impl EntryPoints {
 
 /// The type whose block begins with `words`; `None` for another block, and for that of a trait.
 fn block_of(words: &[String]) -> Option<String> {
-    let is_inherent =
-        words.first().is_some_and(|word| word == "impl") && !words.iter().any(|word| word == "for");
+    let is_block = words.first().is_some_and(|word| word == "impl");
+    if !is_block || words.iter().any(|word| word == "for") {
+        return None;
+    }
     let mut depth = 0;
-    let outside = words.iter().skip(1).filter(|word| {
+    let name = words.iter().skip(1).find(|word| {
         depth += i32::from(*word == "<") - i32::from(*word == ">");
         depth == 0 && *word != ">"
     });
-    outside.filter(|_| is_inherent).next().cloned()
+    name.cloned()
 }
 
 /// The documentation in an attribute; empty for another attribute. An example that a macro makes is fenced like others.
