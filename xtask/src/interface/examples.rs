@@ -117,11 +117,13 @@ fn block_of(words: &[String]) -> Option<String> {
         return None;
     }
     let mut depth = 0;
-    let name = words.iter().skip(1).find(|word| {
-        depth += i32::from(*word == "<") - i32::from(*word == ">");
+    let mut pairs = words.iter().zip(words.iter().skip(1));
+    let name = pairs.find(|(before, word)| {
+        // An arrow is two words.
+        depth += i32::from(*word == "<") - i32::from(*word == ">" && *before != "-");
         depth == 0 && *word != ">"
     });
-    name.cloned()
+    name.map(|(_, word)| word.clone())
 }
 
 /// The documentation in an attribute; empty for another attribute. An example that a macro makes is fenced like others.
