@@ -50,6 +50,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Claim>> {
     claims.extend(explore::claims(&traces)?);
     claims.extend(share::claims(bench)?);
     claims.extend(serving::claims(bench, &traces.timed));
+    claims.extend(serving::heap_claims(bench)?);
     claims.extend(allocations::claims(bench)?);
     claims.extend(lake::claims(bench)?);
     claims.extend(symbols::claims(bench)?);

@@ -12,6 +12,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use super::heap::HeapSetting;
 use super::{Bench, Claim, ClaimUnit, Goal, Side};
 
 /// The input of all claims.
@@ -44,6 +45,25 @@ pub(crate) fn claims(bench: &Bench, profile: &Path) -> Vec<Claim> {
         of("memory after these", ClaimUnit::Bytes, 200e6, memory),
         of("first answer to an assistant, from its start", ClaimUnit::Seconds, 0.3, assistant),
     ]
+}
+
+/// The objects of the heap, which are 13 M nodes.
+const OBJECTS: u32 = 1_000_000;
+
+/// Claims on a large heap: what the explorer shows first, and with what it goes on.
+pub(crate) fn heap_claims(bench: &Bench) -> Result<Vec<Claim>> {
+    let Some(heap) = HeapSetting::new(bench, OBJECTS)? else { return Ok(Vec::new()) };
+    let (heap, program) = (Rc::new(heap), bench.borehole.with_file_name("borehole-serve"));
+    let of = |what: &str, goal, view: &'static str| {
+        let (heap, program) = (Rc::clone(&heap), program.clone());
+        let side: Side = Box::new(move || {
+            let profile = heap.graph()?.to_owned();
+            first_answer(&ServingSetting { program: program.clone(), profile }, view)
+        });
+        let name = format!("server of a PHP heap, {OBJECTS} objects: {what}, from its start");
+        Claim::new(name, ClaimUnit::Seconds, Goal::Value(goal), side).once()
+    };
+    Ok(vec![of("first view", 1.5, "outline"), of("retained sizes", 15.0, "page")])
 }
 
 /// A server that ends with the measurement.
@@ -96,10 +116,15 @@ fn get(host: &str, path: &str) -> Result<Vec<u8>> {
 }
 
 fn first_view(setting: &ServingSetting) -> Result<f64> {
+    first_answer(setting, "page")
+}
+
+/// The time from the start of a server to its answer.
+fn first_answer(setting: &ServingSetting, view: &str) -> Result<f64> {
     let begin = Instant::now();
     let serving = Serving::start(setting)?;
     let id = serving.id()?;
-    get(&serving.host, &format!("/api/v1/inputs/{id}/page"))?;
+    get(&serving.host, &format!("/api/v1/inputs/{id}/{view}"))?;
     Ok(begin.elapsed().as_secs_f64())
 }
 

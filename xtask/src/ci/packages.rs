@@ -14,6 +14,13 @@ use crate::metadata::{self, Manifest};
 /// The files that each package has beside its sources.
 const PRESENT: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
+/// Those of them that are the project's.
+const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+
+/// The folder of the files that examples in the documentation of a package read, and that of which they are copies.
+const DATA: &str = "data";
+const DATA_ORIGINALS: &str = "corpus/rbt";
+
 /// The folder of the programs that use the packages.
 const EXAMPLES: &str = "examples/library";
 
@@ -97,6 +104,19 @@ fn unpack(root: &Path, Manifest { name, version, .. }: &Manifest, folder: &Path)
     let package = folder.join(format!("{name}-{version}"));
     for file in PRESENT {
         ensure!(package.join(file).is_file(), "{name}: the package lacks {file}");
+    }
+    // They are copies: links are lost in some checkouts.
+    let same = |copy: &Path, original: &Path| -> Result<()> {
+        ensure!(fs::read(copy)? == fs::read(original)?, "{name}: {} is another", original.display());
+        Ok(())
+    };
+    for licence in LICENCES {
+        same(&package.join(licence), &root.join(licence))?;
+    }
+    for entry in fs::read_dir(package.join(DATA)).into_iter().flatten() {
+        let copy = entry?.path();
+        let original = copy.file_name().map(|file| root.join(DATA_ORIGINALS).join(file));
+        same(&copy, &original.context("a file has a name")?)?;
     }
     Ok(package)
 }

@@ -108,18 +108,18 @@ impl From<ServerSoftware> for HeapFormat {
 ///
 /// ```
 /// # #[cfg(feature = "sqlite")] {
-/// use borehole::heap::{Address, HeapFile, OpenOptions, add_run};
+/// use borehole::heap::{Address, HeapFile, OpenOptions, add_run, write_database};
+/// use borehole::{Existing, Output};
 ///
 /// let json = br##"{"context":{"a":{"#node_id":0,"#type":"A","#locations":[]}}}"##;
 /// let heap = HeapFile::reader("upload", &json[..])?;
 /// let opened = heap.graph(&OpenOptions::default())?;
 /// let folder = tempfile::tempdir()?;
-/// let address = Address::new(&folder.path().join("heaps.db"));
-/// for _ in 0..2 {
-///     add_run(&*opened.graph, &address, "2026-01-31T12:00:00Z", &mut || println!("waiting"))?;
-/// }
-/// let Address::File(path) = &address else { panic!("no server") };
-/// assert_eq!(HeapFile::open(path)?.graph(&OpenOptions::default())?.graph.counts().nodes, 1);
+/// let path = folder.path().join("heaps.db");
+/// write_database(&*opened.graph, Output::create_private(&path, Existing::Keep)?, "2026-01-31T12:00:00Z")?;
+/// add_run(&*opened.graph, &Address::new(&path), "2026-01-31T12:01:00Z", &mut || println!("waiting"))?;
+/// // Without a choice, the newest run is opened.
+/// assert_eq!(HeapFile::open(&path)?.graph(&OpenOptions::default())?.graph.counts().nodes, 1);
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
