@@ -160,7 +160,7 @@ fn resolve(address: u64) -> Vec<Symbol> {
 
 /// Appends the return addresses of the calling thread, the leaf first, at most `most`; none on systems other than Unix. If the
 /// function at `from` is among the callers, it is left out with those that it called; if that at `to` is, it is left out with those
-/// that called it.
+/// that called it. Null is no function.
 ///
 /// # Examples
 ///
@@ -178,12 +178,14 @@ pub fn capture_stack(addresses: &mut Vec<u64>, most: usize, from: *const (), to:
     let end = start.saturating_add(most);
     #[cfg(unix)]
     borehole_memory::visit_stack(|address, function| {
-        if function == from.addr() {
+        // The functions of some callers are not known.
+        let is_at = |place: *const ()| !place.is_null() && function == place.addr();
+        if is_at(from) {
             addresses.truncate(start);
-        } else if function != to.addr() {
+        } else if !is_at(to) {
             addresses.push(address as u64);
         }
-        addresses.len() < end && function != to.addr()
+        addresses.len() < end && !is_at(to)
     });
     #[cfg(not(unix))]
     let _ = (end, from, to);

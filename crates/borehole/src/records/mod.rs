@@ -80,7 +80,7 @@ impl serde::Serialize for RecordCounts {
 ///
 /// let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/data/native.rbt");
 /// let counts = count_records(Format::Rbt, Source::path(trace)?);
-/// assert!(counts.by_type["SAMPLE"] > 0);
+/// assert_eq!((counts.by_type["STACK_DEF"], counts.by_type["COMPACT_SAMPLE"]), (4, 4));
 /// # }
 /// # Ok::<(), borehole::Error>(())
 /// ```
